@@ -1,0 +1,1 @@
+"""What the kernel and the brain share: entries, payloads, telemetry, errors, and the messages between them."""

@@ -1,0 +1,283 @@
+"""Every error of the runtime, one class a code; the brain sees the same classes as the kernel raises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from capsule.errors import AxonError, FrameInvalid, SandboxLeaks, SandboxUnavailable
+
+# -- configuration ---------------------------------------------------------------------------------
+
+
+class ConfigInvalid(AxonError, ValueError):
+    """A file such as ``axon.toml`` says something that isn't understood; ``file``, ``line``, ``key``."""
+
+    code = "CONFIG_INVALID"
+
+
+class AgentNotFound(AxonError, FileNotFoundError):
+    """The folder holds no agent."""
+
+    code = "AGENT_NOT_FOUND"
+    hint = "An agent is a folder with an axon.toml; `axon init DIR` makes one."
+
+
+class AbiMismatch(AxonError, RuntimeError):
+    """The cognet was written for another version of the ABI; ``wanted``, ``offered``."""
+
+    code = "ABI_MISMATCH"
+
+
+class CognetInvalid(AxonError, ValueError):
+    """The cognet can't be loaded: no loop, two loops, an import that fails, a wrong hook."""
+
+    code = "COGNET_INVALID"
+
+
+class CognetNotFound(AxonError, FileNotFoundError):
+    """No cognet of that name."""
+
+    code = "COGNET_NOT_FOUND"
+    hint = "`cognet` in axon.toml names a shipped cognet, or is \"cognet\" for the agent's own folder."
+
+
+# -- the log ---------------------------------------------------------------------------------------
+
+
+class StorageFailed(AxonError, OSError):
+    """The log can't be written; what was admitted is readable but not durable."""
+
+    code = "STORAGE_FAILED"
+    hint = "Check the disk (full, read-only, removed, worn out); recording resumes by itself when writes work again."
+
+
+class StorageUnsupported(AxonError, OSError):
+    """The data folder lies on a file system that can't keep the promise."""
+
+    code = "STORAGE_UNSUPPORTED"
+    hint = "Put the agent on a local disk or card (ext4, f2fs, btrfs, xfs), or allow loss with --volatile-data."
+
+
+class SqliteUnsupported(AxonError, RuntimeError):
+    """The SQLite library is one with a known corruption bug."""
+
+    code = "SQLITE_UNSUPPORTED"
+    hint = "Reinstall the pinned apsw wheel: `make setup`."
+
+
+class LogDamaged(AxonError, ValueError):
+    """The log's bytes are not what was written; ``seq`` is the first that fails."""
+
+    code = "LOG_DAMAGED"
+    hint = "The next start sets the damaged file aside and keeps the longest valid part."
+
+
+class LogVersion(AxonError, RuntimeError):
+    """The log was written in a format this release doesn't read; ``found``, ``known``."""
+
+    code = "LOG_VERSION"
+
+
+class LogBacklogFull(AxonError, BlockingIOError):
+    """Too much is admitted and not yet durable; nothing more is admitted now."""
+
+    code = "LOG_BACKLOG_FULL"
+    hint = "The disk is slower than the sensors; raise commit_interval_ms, or send less."
+
+
+class EntryTooLarge(AxonError, ValueError):
+    """An entry's body is larger than the log takes."""
+
+    code = "ENTRY_TOO_LARGE"
+    hint = "Put bytes in the media store and refer to them."
+
+
+class EntryInvalid(AxonError, ValueError):
+    """An entry's data don't fit its type; nothing was admitted."""
+
+    code = "ENTRY_INVALID"
+
+
+class EntryTypeUnknown(AxonError, ValueError):
+    """No such entry or telemetry type, or not one that may be written from here."""
+
+    code = "ENTRY_TYPE_UNKNOWN"
+
+
+class SessionLocked(AxonError, BlockingIOError):
+    """Another kernel holds this session."""
+
+    code = "SESSION_LOCKED"
+    hint = "Stop the other `axon run`, or start another session with --session new."
+
+
+class SessionNotFound(AxonError, FileNotFoundError):
+    """No such session."""
+
+    code = "SESSION_NOT_FOUND"
+
+
+# -- stimuli ---------------------------------------------------------------------------------------
+
+
+class StimulusInvalid(AxonError, ValueError):
+    """A stimulus that can't be read: malformed, of a wrong type, not finite."""
+
+    code = "STIMULUS_INVALID"
+
+
+class StimulusTooLarge(AxonError, ValueError):
+    """A stimulus larger than its kind may be."""
+
+    code = "STIMULUS_TOO_LARGE"
+
+
+class TopicInvalid(AxonError, ValueError):
+    """A topic that names no kind and channel."""
+
+    code = "TOPIC_INVALID"
+
+
+class ChannelLimit(AxonError, ValueError):
+    """More channels than an agent may have."""
+
+    code = "CHANNEL_LIMIT"
+    hint = "An agent has at most 1,024 channels; put the varying part in `source.id` or in the payload."
+
+
+class SourceConflict(AxonError, ValueError):
+    """Two drivers send under one source id at the same time."""
+
+    code = "SOURCE_CONFLICT"
+    hint = "Give each device its own `source.id`, or stop one of the two drivers."
+
+
+class CommandRefused(AxonError, PermissionError):
+    """A command over MQTT that is retained, expired, repeated or unreadable."""
+
+    code = "COMMAND_REFUSED"
+    hint = "Send commands unretained, with an id and a ttl_ms that hasn't passed."
+
+
+class BrokerUnavailable(AxonError, ConnectionError):
+    """The MQTT broker can't be reached or started."""
+
+    code = "BROKER_UNAVAILABLE"
+
+
+# -- the brain -------------------------------------------------------------------------------------
+
+
+class CognetAccessedBeforeLoad(AxonError, RuntimeError):
+    """A verb was called at the top level of the cognet."""
+
+    code = "COGNET_ACCESSED_BEFORE_LOAD"
+    hint = "Work inside the loop or in a hook; at import there is no kernel yet."
+
+
+class SyscallOutsideWake(AxonError, RuntimeError):
+    """A verb that needs a wake or hook was called from a bare callback or a task that outlived its wake."""
+
+    code = "SYSCALL_OUTSIDE_WAKE"
+    hint = "Call it inside the loop, a hook, or a coroutine given to wake.spawn()."
+
+
+class KernelStopping(AxonError, RuntimeError):
+    """The kernel is shutting down and takes no more of these."""
+
+    code = "KERNEL_STOPPING"
+
+
+class WakeUnavailable(AxonError, RuntimeError):
+    """An invocation cognet asked to wake itself."""
+
+    code = "WAKE_UNAVAILABLE"
+    hint = "Only a continuous cognet has a clock; set mode = \"continuous\" in cognet.toml."
+
+
+class VerbUnavailable(AxonError, RuntimeError):
+    """A verb of the ABI that this release doesn't have yet."""
+
+    code = "VERB_UNAVAILABLE"
+    hint = "The verb arrives with a later release; docs/abi.md lists what works today."
+
+
+class StoreKeyUndeclared(AxonError, KeyError):
+    """A store key that ``cognet.toml`` doesn't declare."""
+
+    code = "STORE_KEY_UNDECLARED"
+    hint = "Declare it under [store] in cognet.toml: name = \"type\"."
+
+
+class StoreValueInvalid(AxonError, TypeError):
+    """A store value that doesn't fit the declared type."""
+
+    code = "STORE_VALUE_INVALID"
+
+
+class BrainLost(AxonError, ConnectionError):
+    """The kernel lost the brain, or the brain its kernel, in the middle of a call."""
+
+    code = "BRAIN_LOST"
+
+
+class CallInvalid(AxonError, TypeError):
+    """A verb was called with arguments it doesn't take."""
+
+    code = "CALL_INVALID"
+
+
+# -- commands --------------------------------------------------------------------------------------
+
+
+class AgentNotRunning(AxonError, ConnectionError):
+    """No kernel answers for this agent."""
+
+    code = "AGENT_NOT_RUNNING"
+    hint = "Start it with `axon run DIR`."
+
+
+class StopUnreadable(AxonError, ValueError):
+    """The emergency stop's file can't be read, so the stop counts as latched."""
+
+    code = "STOP_UNREADABLE"
+    hint = "Check the robot, then clear it: `axon stop DIR --clear`."
+
+
+def error_classes() -> dict[str, type[AxonError]]:
+    """Every error class by its code."""
+    found: dict[str, type[AxonError]] = {}
+    pending = [AxonError]
+    while pending:
+        kind = pending.pop()
+        found[kind.code] = kind
+        pending += kind.__subclasses__()
+    return found
+
+
+class WireError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An error as it crosses a socket."""
+
+    code: str
+    message: str
+    hint: str = ""
+    facts: dict[str, Any] = {}
+
+
+def to_wire(error: AxonError) -> WireError:
+    """Facts that no message can carry are sent as their text."""
+    facts = {key: value if isinstance(value, str | int | float | bool) else str(value) for key, value in error.facts.items()}
+    return WireError(code=error.code, message=error.message, hint=error.hint, facts=facts)
+
+
+def from_wire(wire: WireError) -> AxonError:
+    """The same class as was raised on the other side; an unknown code keeps its words under the root."""
+    kind = error_classes().get(wire.code, AxonError)
+    return kind(wire.message, hint=wire.hint, **wire.facts)
+
+
+__all__ = ["AxonError", "FrameInvalid", "SandboxLeaks", "SandboxUnavailable", "WireError", "error_classes", "from_wire", "to_wire"] + [
+    kind.__name__ for kind in AxonError.__subclasses__() if kind.__module__ == __name__
+]

@@ -1,0 +1,166 @@
+"""The messages between kernel and brain, as msgpack frames over one socket pair, and the page requests over another."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from runtime.abi.errors import WireError
+from runtime.abi.telemetry import TelemetryEvent
+
+LINK_PROTOCOL = "axon-link/1"
+PAGE_PROTOCOL = "axon-pages/1"
+PAGE_ENTRIES = 256
+ABI_VERSION = "1"
+
+
+class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """What every message has in common."""
+
+
+# -- kernel to brain -------------------------------------------------------------------------------
+
+
+class Welcome(_Message, frozen=True):
+    """The brain's whole situation, sent once after both hellos, before the first entries."""
+
+    agent_id: str
+    session_id: str
+    boot_id: str
+    mode: str                      # "continuous" or "invocation"
+    wake_on: list[str]
+    max_ticks_per_wake: int
+    store: dict[str, str]          # declared keys and their types
+    wakes: int                     # admitted so far in this kernel boot
+    last_seq: int                  # the log's end: a continuous brain's cursor begins here
+    first_seq: int                 # the oldest entry still readable
+    settled_seq: int               # invocation: answered up to here
+    window_entries: int
+    heartbeat_s: float
+    max_overlap: int
+    cognet: str                    # the name of the cognet
+    cognet_path: str               # the folder of the cognet, as the brain sees it
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True):
+    """One entry as it lies in the log; ``seq`` 0 marks a transient one."""
+
+    seq: int
+    type: str
+    body: bytes
+
+
+class Entries(_Message, frozen=True):
+    """Entries in the order of their admission."""
+
+    rows: list[Row]
+
+
+class Reply(_Message, frozen=True):
+    """The end of the call of that number: a value, or an error."""
+
+    call: int
+    value: Any = None
+    error: WireError | None = None
+
+
+class Stop(_Message, frozen=True):
+    """Shut down: admit no wake, interrupt the open ones, run the shutdown hooks, then say ``Stopped``."""
+
+    grace_s: float
+
+
+FromKernel: TypeAlias = Welcome | Entries | Reply | Stop
+
+# -- brain to kernel -------------------------------------------------------------------------------
+
+
+class Loaded(_Message, frozen=True):
+    """The cognet is loaded and its boot hooks are done; ``folded`` entries were read through the store."""
+
+    folded: int
+    took_us: int
+
+
+class LoadFailed(_Message, frozen=True):
+    """The cognet can't be loaded; the brain ends after this."""
+
+    error: WireError
+
+
+class Call(_Message, frozen=True):
+    """A verb that wants a reply; ``cursor`` is what the calling tick had seen."""
+
+    call: int
+    verb: str                      # "output", "store.get", "store.set", "settle"
+    args: list[Any]
+    wake_id: str | None = None
+    cursor: int | None = None
+
+
+class Admitted(_Message, frozen=True):
+    """A wake began in the brain; the kernel is told, not asked. ``late_us`` is None when nothing was due."""
+
+    wake_id: str
+    ordinal: int
+    late_us: int | None
+    overlap: int
+
+
+class Ended(_Message, frozen=True):
+    """A wake ended: ``outcome`` is ``complete``, ``failed`` or ``interrupted``; ``upto_seq`` what it had seen."""
+
+    wake_id: str
+    ordinal: int
+    outcome: str
+    ticks: int
+    took_us: int
+    upto_seq: int
+    error: str | None = None
+
+
+class Missed(_Message, frozen=True):
+    """Periods a clock skipped, or admissions that waited."""
+
+    count: int
+    reason: str                    # "clock" or "overlap"
+
+
+class Told(_Message, frozen=True):
+    """Telemetry of the brain, in its order."""
+
+    events: list[TelemetryEvent]
+
+
+class Heartbeat(_Message, frozen=True):
+    """The brain's loop turns."""
+
+    mono_us: int
+
+
+class Stopped(_Message, frozen=True):
+    """The shutdown hooks are done."""
+
+
+FromBrain: TypeAlias = Loaded | LoadFailed | Call | Admitted | Ended | Missed | Told | Heartbeat | Stopped
+
+
+# -- pages, over a socket of their own: the one blocking call ------------------------------------------
+
+
+class PageRequest(msgspec.Struct, frozen=True, array_like=True):
+    """Entries after that ``seq``, at most ``limit``, none above ``upto``."""
+
+    after: int
+    upto: int
+    limit: int = PAGE_ENTRIES
+
+
+class Page(msgspec.Struct, frozen=True, array_like=True):
+    """A JSON array of bodies with consecutive ``seq`` from ``first_seq``; ``count`` of them, 0 at the end."""
+
+    first_seq: int
+    count: int
+    bodies: bytes = b"[]"
+    error: WireError | None = None

@@ -1,0 +1,182 @@
+"""Telemetry: what the machine narrates about itself; another table than the entries, never in a cognet's reach."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from runtime.abi.errors import EntryInvalid, EntryTypeUnknown
+
+
+class _Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What every telemetry payload has in common."""
+
+
+class Span(_Facts):
+    """A beginning or an end of a tick, phase or system; ``span`` numbers it, ``parent`` the one around it.
+
+    ``took_us`` stands on ends only; ``error`` on ``failed`` only.
+    """
+
+    name: Annotated[str, Meta(max_length=128)] = ""
+    span: int
+    parent: int | None = None
+    tick: int = 0
+    took_us: int | None = None
+    error: Annotated[str, Meta(max_length=2000)] | None = None
+
+
+class LogLine(_Facts):
+    """A cognet's own diagnostic line."""
+
+    message: Annotated[str, Meta(max_length=8000)]
+    facts: dict[str, Any] = {}
+
+
+class Loaded(_Facts):
+    """What came of loading a cognet."""
+
+    name: str
+    took_us: int = 0
+    error: str | None = None
+
+
+class WakeAdmitted(_Facts):
+    """A wake began: ``late_us`` from its due time to the first line of the loop; ``overlap`` wakes open."""
+
+    ordinal: int
+    late_us: int | None = None
+    overlap: int
+
+
+class WakeSettled(_Facts):
+    """A wake ended; ``outcome`` is ``complete``, ``failed`` or ``interrupted``."""
+
+    ordinal: int
+    outcome: str
+    ticks: int
+    took_us: int
+    error: str | None = None
+
+
+class WakesMissed(_Facts):
+    """Periods that a clock skipped whole, or an admission that had to wait for ``max_overlap``."""
+
+    count: int
+    reason: str
+
+
+class ProcessChanged(_Facts):
+    """A child process started, ended or was ended."""
+
+    name: str
+    pid: int | None = None
+    exit_code: int | None = None
+    reason: str = ""
+    restarts: int = 0
+
+
+class Refused(_Facts):
+    """Input from outside that wasn't admitted; ``count`` since the last report of this kind."""
+
+    code: str
+    channel: str = ""
+    count: int = 1
+    example: Annotated[str, Meta(max_length=500)] = ""
+
+
+class Gap(_Facts):
+    """Stimuli that never came: the driver's counters ``first`` to ``last``; ``told`` if the driver said so."""
+
+    channel: str
+    source: str = ""
+    epoch: str = ""
+    first: int
+    last: int
+    told: bool = False
+
+
+class Storage(_Facts):
+    """The log's storage changed its state; ``state`` is ``ok``, ``recovering`` or ``failed``."""
+
+    state: str
+    reason: str = ""
+    durable_seq: int = 0
+
+
+class Health(_Facts):
+    """A fact about a sensor that only its driver can see."""
+
+    channel: str
+    state: str
+    facts: dict[str, Any] = {}
+
+
+class TransientStimulus(_Facts):
+    """A stimulus of a transient channel, which no log keeps."""
+
+    channel: str
+    kind: str
+
+
+class Fact(_Facts):
+    """Anything else of the kernel's, by name."""
+
+    message: str = ""
+    facts: dict[str, Any] = {}
+
+
+SPAN_STATES = ("start", "complete", "failed", "interrupted")
+TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
+    **{f"cognet:{family}:{state}": Span for family in ("tick", "phase", "system") for state in SPAN_STATES},
+    **{f"cognet:log:{level}": LogLine for level in ("debug", "info", "warning", "error")},
+    "cognet:load:complete": Loaded,
+    "cognet:load:failed": Loaded,
+    "kernel:boot": Fact,
+    "kernel:shutdown": Fact,
+    "kernel:session:opened": Fact,
+    "kernel:sandbox:checked": Fact,
+    "kernel:clock:stepped": Fact,
+    "kernel:wake:admitted": WakeAdmitted,
+    "kernel:wake:settled": WakeSettled,
+    "kernel:wake:missed": WakesMissed,
+    "kernel:process:started": ProcessChanged,
+    "kernel:process:ended": ProcessChanged,
+    "kernel:process:killed": ProcessChanged,
+    "kernel:ingest:refused": Refused,
+    "kernel:ingest:gap": Gap,
+    "kernel:ingest:transient": TransientStimulus,
+    "kernel:command:refused": Refused,
+    "kernel:link:refused": Refused,
+    "kernel:log:storage": Storage,
+    "kernel:stop:latched": Fact,
+    "kernel:stop:cleared": Fact,
+    "sensor:gap": Gap,
+    "sensor:health": Health,
+}
+COGNET_MAY_EMIT = ("cognet:phase:", "cognet:system:", "cognet:log:")
+
+
+class TelemetryEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One event: ``after_seq`` is the last entry admitted before it; ``data`` fits ``TELEMETRY_CLASSES[type]``."""
+
+    type: str
+    mono_us: int
+    after_seq: int = 0
+    wake_id: str | None = None
+    data: Any = None
+
+
+def check(type_: str, data: object) -> msgspec.Struct:
+    """Validate the data of one event, once, where it enters."""
+    kind = TELEMETRY_CLASSES.get(type_)
+    if kind is None:
+        raise EntryTypeUnknown(f"there is no telemetry type {type_!r}", type=type_)
+    if type(data) is kind:
+        return data
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise EntryInvalid(f"{type_}: {error}", type=type_) from error
