@@ -23,14 +23,14 @@ class _Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     """What every payload has in common: frozen, named fields, unknown ones refused."""
 
 
-class Source(_Payload):
+class Source(_Payload, frozen=True, kw_only=True):
     """Where a stimulus came from: its channel, and which device on it when several share one."""
 
     channel: Channel
     id: ShortText | None = None
 
 
-class Captured(_Payload):
+class Captured(_Payload, frozen=True, kw_only=True):
     """The driver's own account: ``epoch`` names its start, ``ms`` its clock, ``seq`` its counter (from 1)."""
 
     epoch: Annotated[str, Meta(min_length=1, max_length=64)]
@@ -38,7 +38,7 @@ class Captured(_Payload):
     seq: Count
 
 
-class Reading(_Payload):
+class Reading(_Payload, frozen=True, kw_only=True):
     """A measured or commanded value with its unit; a list of numbers for a vector."""
 
     value: bool | int | Number | ShortText | list[Number]
@@ -50,14 +50,14 @@ class Reading(_Payload):
             raise ValueError("a reading must be finite")
 
 
-class Chunk(_Payload):
+class Chunk(_Payload, frozen=True, kw_only=True):
     """Ties an output to the others of one emission; ``final`` closes the group."""
 
     of: Annotated[str, Meta(min_length=1, max_length=64)]
     final: bool = False
 
 
-class TextStimulus(_Payload):
+class TextStimulus(_Payload, frozen=True, kw_only=True):
     """Words that reached the agent."""
 
     source: Source
@@ -65,7 +65,7 @@ class TextStimulus(_Payload):
     captured: Captured | None = None
 
 
-class AudioStimulus(_Payload):
+class AudioStimulus(_Payload, frozen=True, kw_only=True):
     """A block of sound in the media store."""
 
     source: Source
@@ -75,7 +75,7 @@ class AudioStimulus(_Payload):
     captured: Captured | None = None
 
 
-class VisualStimulus(_Payload):
+class VisualStimulus(_Payload, frozen=True, kw_only=True):
     """A picture in the media store; ``kind`` is its encoding, such as ``image/jpeg``; pixels."""
 
     source: Source
@@ -87,7 +87,7 @@ class VisualStimulus(_Payload):
     captured: Captured | None = None
 
 
-class FieldStimulus(_Payload):
+class FieldStimulus(_Payload, frozen=True, kw_only=True):
     """One measured value."""
 
     source: Source
@@ -95,7 +95,7 @@ class FieldStimulus(_Payload):
     captured: Captured | None = None
 
 
-class TextOutput(_Payload):
+class TextOutput(_Payload, frozen=True, kw_only=True):
     """Words that the agent emits."""
 
     channel: Channel
@@ -103,7 +103,7 @@ class TextOutput(_Payload):
     chunk: Chunk | None = None
 
 
-class AudioOutput(_Payload):
+class AudioOutput(_Payload, frozen=True, kw_only=True):
     """Sound that the agent emits."""
 
     channel: Channel
@@ -113,7 +113,7 @@ class AudioOutput(_Payload):
     chunk: Chunk | None = None
 
 
-class VisualOutput(_Payload):
+class VisualOutput(_Payload, frozen=True, kw_only=True):
     """A picture that the agent emits."""
 
     channel: Channel
@@ -125,7 +125,7 @@ class VisualOutput(_Payload):
     chunk: Chunk | None = None
 
 
-class FieldOutput(_Payload):
+class FieldOutput(_Payload, frozen=True, kw_only=True):
     """One value that the agent emits, such as a steering angle; it moves nothing by itself."""
 
     channel: Channel
@@ -133,21 +133,21 @@ class FieldOutput(_Payload):
     chunk: Chunk | None = None
 
 
-class PythonAction(_Payload):
+class PythonAction(_Payload, frozen=True, kw_only=True):
     """A block of Python that the kernel is about to execute; ``action`` names it for its result."""
 
     action: ShortText
     code: Annotated[str, Meta(max_length=200_000)]
 
 
-class ActionError(_Payload):
+class ActionError(_Payload, frozen=True, kw_only=True):
     """Why a block failed."""
 
     kind: Literal["timeout", "interrupt", "exception"]
     message: Text
 
 
-class ActionResult(_Payload):
+class ActionResult(_Payload, frozen=True, kw_only=True):
     """What came of a block: ``value`` and ``scope`` when ``ok``, else ``error``; ``cut`` tells what was left out."""
 
     action: ShortText
@@ -160,7 +160,7 @@ class ActionResult(_Payload):
     cut: ShortText | None = None
 
 
-class Interrupt(_Payload):
+class Interrupt(_Payload, frozen=True, kw_only=True):
     """Somebody cancelled every wake admitted before this entry."""
 
     by: ShortText
@@ -168,7 +168,7 @@ class Interrupt(_Payload):
     command: ShortText | None = None
 
 
-class SystemMessage(_Payload):
+class SystemMessage(_Payload, frozen=True, kw_only=True):
     """A fact of the machine that the brain may have to know; ``type`` such as ``recovery`` or ``stop``."""
 
     type: ShortText
@@ -176,7 +176,7 @@ class SystemMessage(_Payload):
     facts: dict[str, Any] = {}
 
 
-class Settled(_Payload):
+class Settled(_Payload, frozen=True, kw_only=True):
     """An invocation wake ended; it has answered for everything up to ``upto_seq``."""
 
     upto_seq: Count

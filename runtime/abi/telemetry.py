@@ -14,7 +14,7 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     """What every telemetry payload has in common."""
 
 
-class Span(_Facts):
+class Span(_Facts, frozen=True, kw_only=True):
     """A beginning or an end of a tick, phase or system; ``span`` numbers it, ``parent`` the one around it.
 
     ``took_us`` stands on ends only; ``error`` on ``failed`` only.
@@ -28,14 +28,14 @@ class Span(_Facts):
     error: Annotated[str, Meta(max_length=2000)] | None = None
 
 
-class LogLine(_Facts):
+class LogLine(_Facts, frozen=True, kw_only=True):
     """A cognet's own diagnostic line."""
 
     message: Annotated[str, Meta(max_length=8000)]
     facts: dict[str, Any] = {}
 
 
-class Loaded(_Facts):
+class Loaded(_Facts, frozen=True, kw_only=True):
     """What came of loading a cognet."""
 
     name: str
@@ -43,7 +43,7 @@ class Loaded(_Facts):
     error: str | None = None
 
 
-class WakeAdmitted(_Facts):
+class WakeAdmitted(_Facts, frozen=True, kw_only=True):
     """A wake began: ``late_us`` from its due time to the first line of the loop; ``overlap`` wakes open."""
 
     ordinal: int
@@ -51,7 +51,7 @@ class WakeAdmitted(_Facts):
     overlap: int
 
 
-class WakeSettled(_Facts):
+class WakeSettled(_Facts, frozen=True, kw_only=True):
     """A wake ended; ``outcome`` is ``complete``, ``failed`` or ``interrupted``."""
 
     ordinal: int
@@ -61,14 +61,14 @@ class WakeSettled(_Facts):
     error: str | None = None
 
 
-class WakesMissed(_Facts):
+class WakesMissed(_Facts, frozen=True, kw_only=True):
     """Periods that a clock skipped whole, or an admission that had to wait for ``max_overlap``."""
 
     count: int
     reason: str
 
 
-class ProcessChanged(_Facts):
+class ProcessChanged(_Facts, frozen=True, kw_only=True):
     """A child process started, ended or was ended."""
 
     name: str
@@ -78,7 +78,7 @@ class ProcessChanged(_Facts):
     restarts: int = 0
 
 
-class Refused(_Facts):
+class Refused(_Facts, frozen=True, kw_only=True):
     """Input from outside that wasn't admitted; ``count`` since the last report of this kind."""
 
     code: str
@@ -87,7 +87,7 @@ class Refused(_Facts):
     example: Annotated[str, Meta(max_length=500)] = ""
 
 
-class Gap(_Facts):
+class Gap(_Facts, frozen=True, kw_only=True):
     """Stimuli that never came: the driver's counters ``first`` to ``last``; ``told`` if the driver said so."""
 
     channel: str
@@ -98,7 +98,7 @@ class Gap(_Facts):
     told: bool = False
 
 
-class Storage(_Facts):
+class Storage(_Facts, frozen=True, kw_only=True):
     """The log's storage changed its state; ``state`` is ``ok``, ``recovering`` or ``failed``."""
 
     state: str
@@ -106,7 +106,7 @@ class Storage(_Facts):
     durable_seq: int = 0
 
 
-class Health(_Facts):
+class Health(_Facts, frozen=True, kw_only=True):
     """A fact about a sensor that only its driver can see."""
 
     channel: str
@@ -114,14 +114,14 @@ class Health(_Facts):
     facts: dict[str, Any] = {}
 
 
-class TransientStimulus(_Facts):
+class TransientStimulus(_Facts, frozen=True, kw_only=True):
     """A stimulus of a transient channel, which no log keeps."""
 
     channel: str
     kind: str
 
 
-class Fact(_Facts):
+class Fact(_Facts, frozen=True, kw_only=True):
     """Anything else of the kernel's, by name."""
 
     message: str = ""
