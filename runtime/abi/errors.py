@@ -40,7 +40,7 @@ class CognetNotFound(AxonError, FileNotFoundError):
     """No cognet of that name."""
 
     code = "COGNET_NOT_FOUND"
-    hint = "`cognet` in axon.toml names a shipped cognet, or is \"cognet\" for the agent's own folder."
+    hint = '`cognet` in axon.toml names a shipped cognet, or is "cognet" for the agent\'s own folder.'
 
 
 # -- the log ---------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class WakeUnavailable(AxonError, RuntimeError):
     """An invocation cognet asked to wake itself."""
 
     code = "WAKE_UNAVAILABLE"
-    hint = "Only a continuous cognet has a clock; set mode = \"continuous\" in cognet.toml."
+    hint = 'Only a continuous cognet has a clock; set mode = "continuous" in cognet.toml.'
 
 
 class VerbUnavailable(AxonError, RuntimeError):
@@ -208,7 +208,7 @@ class StoreKeyUndeclared(AxonError, KeyError):
     """A store key that ``cognet.toml`` doesn't declare."""
 
     code = "STORE_KEY_UNDECLARED"
-    hint = "Declare it under [store] in cognet.toml: name = \"type\"."
+    hint = 'Declare it under [store] in cognet.toml: name = "type".'
 
 
 class StoreValueInvalid(AxonError, TypeError):
@@ -268,7 +268,9 @@ class WireError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def to_wire(error: AxonError) -> WireError:
     """Facts that no message can carry are sent as their text."""
-    facts = {key: value if isinstance(value, str | int | float | bool) else str(value) for key, value in error.facts.items()}
+    facts = {
+        key: value if isinstance(value, str | int | float | bool) else str(value) for key, value in error.facts.items()
+    }
     return WireError(code=error.code, message=error.message, hint=error.hint, facts=facts)
 
 
@@ -278,6 +280,13 @@ def from_wire(wire: WireError) -> AxonError:
     return kind(wire.message, hint=wire.hint, **wire.facts)
 
 
-__all__ = ["AxonError", "FrameInvalid", "SandboxLeaks", "SandboxUnavailable", "WireError", "error_classes", "from_wire", "to_wire"] + [
-    kind.__name__ for kind in AxonError.__subclasses__() if kind.__module__ == __name__
-]
+__all__ = [
+    "AxonError",
+    "FrameInvalid",
+    "SandboxLeaks",
+    "SandboxUnavailable",
+    "WireError",
+    "error_classes",
+    "from_wire",
+    "to_wire",
+] + [kind.__name__ for kind in AxonError.__subclasses__() if kind.__module__ == __name__]

@@ -16,6 +16,5 @@ def uuid7() -> str:
     bits = _random.getrandbits(74)
     ms = wall_ms() & 0xFFFFFFFFFFFF
     return (
-        f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7{bits & 0xFFF:03x}-"
-        f"{0x8000 | (bits >> 12) & 0x3FFF:04x}-{bits >> 26:012x}"
+        f"{ms >> 16:08x}-{ms & 0xFFFF:04x}-7{bits & 0xFFF:03x}-{0x8000 | (bits >> 12) & 0x3FFF:04x}-{bits >> 26:012x}"
     )

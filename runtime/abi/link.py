@@ -28,19 +28,19 @@ class Welcome(_Message, frozen=True):
     agent_id: str
     session_id: str
     boot_id: str
-    mode: str                      # "continuous" or "invocation"
+    mode: str  # "continuous" or "invocation"
     wake_on: list[str]
     max_ticks_per_wake: int
-    store: dict[str, str]          # declared keys and their types
-    wakes: int                     # admitted so far in this kernel boot
-    last_seq: int                  # the log's end: a continuous brain's cursor begins here
-    first_seq: int                 # the oldest entry still readable
-    settled_seq: int               # invocation: answered up to here
+    store: dict[str, str]  # declared keys and their types
+    wakes: int  # admitted so far in this kernel boot
+    last_seq: int  # the log's end: a continuous brain's cursor begins here
+    first_seq: int  # the oldest entry still readable
+    settled_seq: int  # invocation: answered up to here
     window_entries: int
     heartbeat_s: float
     max_overlap: int
-    cognet: str                    # the name of the cognet
-    cognet_path: str               # the folder of the cognet, as the brain sees it
+    cognet: str  # the name of the cognet
+    cognet_path: str  # the folder of the cognet, as the brain sees it
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -93,7 +93,7 @@ class Call(_Message, frozen=True):
     """A verb that wants a reply; ``cursor`` is what the calling tick had seen."""
 
     call: int
-    verb: str                      # "output", "store.get", "store.set", "settle"
+    verb: str  # "output", "store.get", "store.set", "settle"
     args: list[Any]
     wake_id: str | None = None
     cursor: int | None = None
@@ -124,7 +124,7 @@ class Missed(_Message, frozen=True):
     """Periods a clock skipped, or admissions that waited."""
 
     count: int
-    reason: str                    # "clock" or "overlap"
+    reason: str  # "clock" or "overlap"
 
 
 class Told(_Message, frozen=True):
