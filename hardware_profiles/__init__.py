@@ -1,0 +1,1 @@
+"""What is known about boards: one TOML file each, and which of them this machine is."""
