@@ -1,0 +1,148 @@
+"""``cognet.toml``: how a cognet wants to be woken, what it keeps, and which ABI it was written for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from runtime.abi.errors import AbiMismatch, CognetInvalid, CognetNotFound
+from runtime.abi.link import ABI_VERSION
+from runtime.config.agent import AgentConfig
+from runtime.config.document import Document
+from runtime.config.sections import Name, Section
+from runtime.config.store import EXPECTED, EXPECTED_KEY, is_store_key, store_type
+
+FILE = "cognet.toml"
+FORMAT = 1
+OWN = "cognet"
+"""The name in ``[agent] cognet`` that means the agent's own folder of that name."""
+
+_Wakes = Annotated[
+    str,
+    Meta(
+        pattern=r"^(text|audio|visual|field)(:[A-Za-z0-9][A-Za-z0-9._-]{0,63})?\Z",
+        description='text, audio, visual or field, alone or with a channel: "text:voice"',
+    ),
+]
+
+
+class EngineRole(Section, frozen=True, kw_only=True):
+    """``[engines.<role>]``: what the cognet asks of the model that serves a role; read, not yet served."""
+
+    type: Name
+    input: Annotated[list[Name], Meta(description="a list of names")] = msgspec.field(name="in", default_factory=list)
+    output: Annotated[list[Name], Meta(description="a list of names")] = msgspec.field(name="out", default_factory=list)
+    context: Annotated[
+        Annotated[int, Meta(ge=1, le=10_000_000)] | None, Meta(description="tokens, a whole number from 1")
+    ] = None
+    parallel: Annotated[int, Meta(ge=1, le=1024, description="a whole number from 1 to 1024")] = 1
+    optional: Annotated[bool, Meta(description="true or false")] = False
+
+
+class _File(Section, frozen=True, kw_only=True):
+    """The keys of the file."""
+
+    format: Annotated[Literal[1], Meta(description="1, the format that this release reads")]
+    abi: Annotated[str, Meta(description="the version of the ABI as text")]
+    mode: Annotated[Literal["continuous", "invocation"], Meta(description='"continuous" or "invocation"')]
+    wake_on: tuple[_Wakes, ...] = ("text",)
+    max_ticks_per_wake: Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1,000,000")] = 32
+    engines: dict[str, Any] = msgspec.field(default_factory=dict)
+    store: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class CognetConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A cognet's declarations. ``store`` holds the type of each key as it is written; ``name`` names its folder."""
+
+    name: str
+    folder: Path
+    abi: str
+    mode: Literal["continuous", "invocation"]
+    wake_on: tuple[str, ...]
+    max_ticks_per_wake: int
+    engines: dict[str, EngineRole]
+    store: dict[str, str]
+
+
+def find_cognet(agent: AgentConfig, shipped: Path) -> Path:
+    """The folder of the agent's cognet: its own ``cognet/``, or one of those in ``shipped``."""
+    name = agent.agent.cognet
+    folder = agent.folder / OWN if name == OWN else shipped / name
+    if not (folder / FILE).is_file():
+        there = sorted(path.parent.name for path in shipped.glob(f"*/{FILE}"))
+        raise CognetNotFound(
+            f"there is no cognet {name!r}: no {folder / FILE}",
+            hint=f'In axon.toml, [agent] cognet is one of {", ".join(there)}, or "{OWN}" for the agent\'s own folder.',
+            name=name,
+            folder=str(folder),
+        )
+    return folder
+
+
+def load_cognet(folder: Path) -> CognetConfig:
+    """Read and check the declarations of the cognet in ``folder``.
+
+    Raises ``CognetNotFound``, ``CognetInvalid`` (no ``main.py``), ``AbiMismatch`` and ``ConfigInvalid``.
+    """
+    path = folder / FILE
+    try:
+        document = Document.read(path)
+    except OSError as error:
+        raise CognetNotFound(f"there is no cognet in {folder}: {error}", folder=str(folder)) from error
+    _check_abi(document)
+    given = document.convert((), document.data, _File)
+    if not (folder / "main.py").is_file():
+        raise CognetInvalid(
+            f"{folder} has no main.py", hint="A cognet's loop stands in its main.py.", folder=str(folder)
+        )
+    return CognetConfig(
+        name=folder.name,
+        folder=folder,
+        abi=given.abi,
+        mode=given.mode,
+        wake_on=given.wake_on,
+        max_ticks_per_wake=given.max_ticks_per_wake,
+        engines={role: _role(document, role, raw) for role, raw in given.engines.items()},
+        store={name: _declared(document, name, text) for name, text in given.store.items()},
+    )
+
+
+def _check_abi(document: Document) -> None:
+    """Before all else: a cognet of another ABI may have keys that this release can't know."""
+    wanted = document.data.get("abi", ABI_VERSION)
+    if not isinstance(wanted, str):
+        raise document.invalid(("abi",), "the version of the ABI as text", got=repr(wanted))
+    if wanted != ABI_VERSION:
+        line = document.line(("abi",))
+        raise AbiMismatch(
+            f'{document.path}:{line}: abi: the cognet wants ABI "{wanted}", this release offers "{ABI_VERSION}"',
+            hint="Use the cognet's version for this release, or install the release it was written for.",
+            file=str(document.path),
+            line=line,
+            key="abi",
+            wanted=wanted,
+            offered=ABI_VERSION,
+        )
+
+
+def _role(document: Document, role: str, raw: object) -> EngineRole:
+    """What one role asks for."""
+    key = ("engines", role)
+    return document.convert(key, document.table(key, raw), EngineRole)
+
+
+def _declared(document: Document, name: str, text: object) -> str:
+    """The type of one store key, checked."""
+    key = ("store", name)
+    if not is_store_key(name):
+        raise document.invalid(key, EXPECTED_KEY, got=repr(name)[:60])
+    try:
+        if not isinstance(text, str):
+            raise ValueError(f"{text!r} is no text")
+        store_type(text)
+    except ValueError as error:
+        raise document.invalid(key, EXPECTED, got=repr(text)[:60]) from error
+    return text

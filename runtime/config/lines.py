@@ -1,0 +1,83 @@
+"""Where a key stands in a TOML file: ``tomllib`` gives values without lines, and errors need them."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+
+Key = tuple[str | int, ...]
+"""A key's path; numbers count the tables of an array, from 0."""
+
+_NAME = r"""[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'"""
+_HEADER = re.compile(rf"\s*(\[\[?)\s*((?:{_NAME})(?:\s*\.\s*(?:{_NAME}))*)\s*\]\]?\s*(?:#.*)?")
+_KEY = re.compile(rf"\s*((?:{_NAME})(?:\s*\.\s*(?:{_NAME}))*)\s*=")
+_PART = re.compile(_NAME)
+
+
+class Lines:
+    """Finds the line of a key; for a key inside an inline value it is the line where that value begins."""
+
+    def __init__(self, text: str) -> None:
+        self._lines: dict[Key, int] = {}
+        for key, line in _scan(text):
+            self._lines.setdefault(key, line)
+
+    def of(self, key: Key) -> int:
+        """The line of ``key`` or of the nearest thing around it; 1 when nothing of it is written."""
+        while key:
+            if key in self._lines:
+                return self._lines[key]
+            key = key[:-1]
+        return 1
+
+
+def _scan(text: str) -> Iterator[tuple[Key, int]]:
+    """Every header and key with its line; text inside multi-line strings and arrays is passed over."""
+    table: Key = ()
+    counts: dict[Key, int] = {}
+    pending: list[str] = []  # a value that goes on in the next line
+    for number, line in enumerate(text.splitlines(), 1):
+        if pending:
+            pending.append(line)
+            if _complete(pending):
+                pending = []
+        elif header := _HEADER.fullmatch(line):
+            table = _table(header[2], array=header[1] == "[[", counts=counts)
+            yield table, number
+        elif key := _KEY.match(line):
+            yield table + _parts(key[1]), number
+            pending = [] if _complete([line]) else [line]
+
+
+def _complete(lines: list[str]) -> bool:
+    """Whether these lines are whole TOML by themselves, so that the value in them has ended."""
+    try:
+        tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _table(name: str, *, array: bool, counts: dict[Key, int]) -> Key:
+    """The path that a header opens; ``counts`` holds the number of the last table of each array so far."""
+    path: Key = ()
+    parts = _parts(name)
+    for index, part in enumerate(parts, 1):
+        path += (part,)
+        if array and index == len(parts):
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path += (counts[path],)
+    return path
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    """The parts of a dotted key without their quotes."""
+    return tuple(_unquoted(part) for part in _PART.findall(dotted))
+
+
+def _unquoted(part: str) -> str:
+    if part[0] in "\"'":
+        return str(tomllib.loads(f"k = {part}")["k"])
+    return part
