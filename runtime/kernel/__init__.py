@@ -1,0 +1,1 @@
+"""Ring 0: the process that owns the log, the sockets, the children and the emergency stop."""

@@ -1,0 +1,184 @@
+"""The brain as the kernel knows it: its present life, its wakes, and the watchdog that ends a silent one."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from capsule.errors import AxonError
+from runtime.abi.clock import mono_us
+from runtime.abi.link import Admitted, Ended, Loaded, Missed, Row, Welcome
+from runtime.abi.telemetry import (
+    Loaded as LoadedFact,
+    Refused,
+    TelemetryEvent,
+    WakeAdmitted,
+    WakesMissed,
+    WakeSettled,
+)
+from runtime.kernel.brain_link import BrainLink
+from runtime.kernel.narrator import Narrator
+from runtime.kernel.setup import Setup
+from runtime.kernel.statistics import Statistics
+from runtime.kernel.store import Store
+
+LOAD_GRACE_S = 20.0
+
+
+class BrainHost:
+    """Hears what the brain tells (``BrainEvents``) and holds its present link."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        *,
+        store: Store,
+        narrator: Narrator,
+        statistics: Statistics,
+        say: Callable[[str], None],
+        kill: Callable[[str], None],
+    ) -> None:
+        self._setup = setup
+        self._store = store
+        self._narrator = narrator
+        self._statistics = statistics
+        self._say = say
+        self._kill = kill
+        self._started_us = mono_us()
+        self.link: BrainLink | None = None
+        self.wakes = 0
+        self.folded = 0
+        self.first_wake_ms: float | None = None
+        self.loaded = asyncio.Event()
+        self.failure: AxonError | None = None
+
+    # -- lives -------------------------------------------------------------------------------------
+
+    def new_link(self, cognet_path: str) -> BrainLink:
+        """Another life of the brain begins."""
+        self.link = BrainLink(
+            log=self._setup.log, store=self._store, welcome=lambda: self._welcome(cognet_path), events=self
+        )
+        return self.link
+
+    def serve_pages(self, sock: socket.socket, link: BrainLink) -> None:
+        """History for the present life; each page counts as a heartbeat."""
+        self._setup.log.serve_pages(sock, on_page=link.heard)
+
+    def stream(self, rows: list[Row]) -> None:
+        """Entries were admitted."""
+        if self.link:
+            self.link.stream(rows)
+
+    def watch(self) -> None:
+        """End a brain that says nothing or reads nothing; called several times in each heartbeat."""
+        link = self.link
+        if link is None or not link.connected:
+            return
+        limit_s = self._setup.agent.brain.heartbeat_s if link.loaded else LOAD_GRACE_S
+        silent_s = (mono_us() - link.heard_us) / 1e6
+        if silent_s > limit_s:
+            self._kill(f"no heartbeat for {silent_s:.1f} s (heartbeat_s = {limit_s:g})")
+            link.close()
+        elif link.drowning:
+            self._kill("it stopped reading its entries")
+            link.close()
+
+    async def stop(self, grace_s: float) -> None:
+        """Ask it to shut down and wait, bounded, until it did."""
+        if self.link is None:
+            return
+        self.link.stop(grace_s)
+        try:
+            await asyncio.wait_for(self.link.stopped.wait(), grace_s + 1.0)
+        except TimeoutError:
+            self._say("[brain] didn't finish its shutdown hooks in time")
+
+    def _welcome(self, cognet_path: str) -> Welcome:
+        agent, cognet, log = self._setup.agent, self._setup.cognet, self._setup.log
+        return Welcome(
+            agent_id=agent.agent.name,
+            session_id=self._setup.session.id,
+            boot_id=self._setup.boot_id,
+            mode=cognet.mode,
+            wake_on=list(cognet.wake_on),
+            max_ticks_per_wake=cognet.max_ticks_per_wake,
+            store=dict(cognet.store),
+            wakes=self.wakes,
+            last_seq=log.last_seq,
+            first_seq=log.first_seq,
+            settled_seq=self._setup.settled_seq,
+            window_entries=agent.brain.window_entries,
+            heartbeat_s=agent.brain.heartbeat_s,
+            max_overlap=agent.brain.max_overlap,
+            cognet=agent.agent.cognet,
+            cognet_path=cognet_path,
+        )
+
+    # -- what it tells -----------------------------------------------------------------------------
+
+    def brain_loaded(self, message: Loaded) -> None:
+        """The boot hooks are done."""
+        if not self.loaded.is_set():
+            self.folded = message.folded
+        self.failure = None
+        self.loaded.set()
+        name = self._setup.agent.agent.cognet
+        self._narrator.tell("cognet:load:complete", LoadedFact(name=name, took_us=message.took_us))
+
+    def brain_failed(self, error: AxonError) -> None:
+        """The cognet can't be loaded."""
+        self.failure = error
+        self._say(f"[brain] {error}")
+        name = self._setup.agent.agent.cognet
+        self._narrator.tell("cognet:load:failed", LoadedFact(name=name, error=str(error)))
+
+    def wake_began(self, message: Admitted) -> None:
+        """A wake was admitted."""
+        if self.first_wake_ms is None:
+            self.first_wake_ms = round((mono_us() - self._started_us) / 1000, 1)
+        self.wakes = max(self.wakes, message.ordinal)
+        self._statistics.wakes.began(message.late_us, message.overlap)
+        self._narrator.tell(
+            "kernel:wake:admitted",
+            WakeAdmitted(ordinal=message.ordinal, late_us=message.late_us, overlap=message.overlap),
+            message.wake_id,
+        )
+
+    def wake_ended(self, message: Ended) -> None:
+        """A wake ended."""
+        self._statistics.wakes.ended(message.outcome)
+        if message.error:
+            self._say(f"[brain] wake {message.ordinal} failed: {message.error.strip().splitlines()[-1]}")
+        self._narrator.tell(
+            "kernel:wake:settled",
+            WakeSettled(
+                ordinal=message.ordinal,
+                outcome=message.outcome,
+                ticks=message.ticks,
+                took_us=message.took_us,
+                error=message.error,
+            ),
+            message.wake_id,
+        )
+
+    def wakes_missed(self, message: Missed) -> None:
+        """A clock skipped periods, or an admission had to wait."""
+        if message.reason == "clock":
+            self._statistics.wakes.missed += message.count
+        self._narrator.tell("kernel:wake:missed", WakesMissed(count=message.count, reason=message.reason))
+
+    def brain_told(self, event: TelemetryEvent) -> None:
+        """Checked telemetry of the cognet."""
+        self._narrator.pass_on(event)
+
+    def brain_refused(self, error: AxonError) -> None:
+        """It broke the protocol."""
+        self._narrator.tell("kernel:link:refused", Refused(code=error.code, example=error.message[:500]))
+        self._kill(error.message)
+
+    def facts(self) -> dict[str, Any]:
+        """For the summary's ``boot``."""
+        return {"brain_folded": self.folded, "first_wake_ms": self.first_wake_ms}

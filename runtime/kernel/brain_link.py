@@ -1,0 +1,262 @@
+"""The kernel's end of the brain: streams entries to it, serves its calls, counts its wakes, notices its silence."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from capsule.errors import AxonError, FrameInvalid
+from capsule.frames import FrameSplitter, Hello, frame
+from runtime.abi.clock import mono_us
+from runtime.abi.entries import OUTPUT_PREFIX, PAYLOAD_CLASSES
+from runtime.abi.errors import CallInvalid, EntryInvalid, EntryTypeUnknown, from_wire, to_wire
+from runtime.abi.link import (
+    LINK_PROTOCOL,
+    Admitted,
+    Call,
+    Ended,
+    Entries,
+    FromBrain,
+    FromKernel,
+    Heartbeat,
+    Loaded,
+    LoadFailed,
+    Missed,
+    Reply,
+    Row,
+    Stop,
+    Stopped,
+    Told,
+    Welcome,
+)
+from runtime.abi.payloads import Settled
+from runtime.abi.telemetry import COGNET_MAY_EMIT, TelemetryEvent, check
+from runtime.kernel.store import Store
+from runtime.log.log import Log
+
+MAX_UNREAD_BYTES = 32 * 1024 * 1024
+TICKS = "cognet:tick:"
+
+
+class BrainEvents(Protocol):
+    """What the kernel wants to hear of the brain."""
+
+    def brain_loaded(self, message: Loaded) -> None:
+        """The boot hooks are done."""
+
+    def brain_failed(self, error: AxonError) -> None:
+        """The cognet can't be loaded."""
+
+    def wake_began(self, message: Admitted) -> None:
+        """A wake was admitted."""
+
+    def wake_ended(self, message: Ended) -> None:
+        """A wake ended."""
+
+    def wakes_missed(self, message: Missed) -> None:
+        """A clock skipped, or an admission waited."""
+
+    def brain_told(self, event: TelemetryEvent) -> None:
+        """Checked telemetry of the cognet."""
+
+    def brain_refused(self, error: AxonError) -> None:
+        """The brain broke the protocol; it is about to be killed."""
+
+
+class BrainLink(asyncio.Protocol):
+    """One life of the brain's connection."""
+
+    def __init__(self, *, log: Log, store: Store, welcome: Callable[[], Welcome], events: BrainEvents) -> None:
+        self._log = log
+        self._store = store
+        self._welcome = welcome
+        self._events = events
+        self._splitter = FrameSplitter()
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder = msgspec.msgpack.Decoder(FromBrain)
+        self._transport: asyncio.Transport | None = None
+        self._outgoing: list[Row] = []
+        self._greeted = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.heard_us = mono_us()
+        self.loaded = False
+        self.broken = False
+        self.stopped = asyncio.Event()
+
+    # -- the connection ----------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say hello; the rest waits for the brain's own."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._write(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The brain is gone; calls that still run end by themselves."""
+        self._transport = None
+        self.stopped.set()
+
+    def data_received(self, data: bytes) -> None:
+        """Every message in its order; garbage ends the connection and the brain."""
+        self.heard()
+        try:
+            for payload in self._splitter.feed(data):
+                self._take(payload)
+        except (FrameInvalid, msgspec.MsgspecError) as error:
+            self.broken = True
+            refusal = error if isinstance(error, AxonError) else FrameInvalid(f"the brain sent {error}")
+            self._events.brain_refused(refusal)
+            self.close()
+
+    def close(self) -> None:
+        """End this connection."""
+        if self._transport:
+            self._transport.abort()
+
+    def stop(self, grace_s: float) -> None:
+        """Ask the brain to shut down; ``stopped`` is set when it did or is gone."""
+        if self._transport is None or not self.loaded:
+            self.stopped.set()
+        else:
+            self._write(Stop(grace_s))
+
+    def heard(self) -> None:
+        """The brain is alive; the page server's thread says so too."""
+        self.heard_us = mono_us()
+
+    @property
+    def connected(self) -> bool:
+        """Whether a brain is at the other end."""
+        return self._transport is not None
+
+    @property
+    def drowning(self) -> bool:
+        """Whether the brain has stopped reading."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES
+
+    # -- entries -----------------------------------------------------------------------------------
+
+    def stream(self, rows: list[Row]) -> None:
+        """Entries were admitted; what comes in one turn of the loop goes out as one message."""
+        if not self._greeted or self._transport is None:
+            return  # the welcome will carry them
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outgoing += rows
+
+    def _flush(self) -> None:
+        rows, self._outgoing = self._outgoing, []
+        if rows and self._transport and not self.drowning:
+            self._write(Entries(rows))
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def _take(self, payload: bytes) -> None:
+        if not self._greeted:
+            self._greet(msgspec.msgpack.decode(payload, type=Hello))
+            return
+        message = self._decoder.decode(payload)
+        match message:
+            case Told():
+                for event in message.events:
+                    self._narrate(event)
+            case Call():
+                self._call(message)
+            case Heartbeat():
+                pass  # any bytes at all set heard_us
+            case Admitted():
+                self._events.wake_began(message)
+            case Ended():
+                self._events.wake_ended(message)
+            case Missed():
+                self._events.wakes_missed(message)
+            case Loaded():
+                self.loaded = True
+                self._events.brain_loaded(message)
+            case LoadFailed():
+                self._events.brain_failed(from_wire(message.error))
+            case Stopped():
+                self.stopped.set()
+
+    def _greet(self, hello: Hello) -> None:
+        if hello.protocol != LINK_PROTOCOL:
+            raise FrameInvalid(f"the brain speaks {hello.protocol!r}, not {LINK_PROTOCOL!r}")
+        self._greeted = True
+        self._write(self._welcome())
+        self._write(Entries(self._log.recent(0)))
+
+    def _narrate(self, event: TelemetryEvent) -> None:
+        """A cognet may narrate its own world and nothing else; ticks are written by the brain's own code."""
+        try:
+            if not event.type.startswith((*COGNET_MAY_EMIT, TICKS, "cognet:load:")):
+                raise EntryTypeUnknown(f"a brain may not write {event.type!r}", type=event.type)
+            data = check(event.type, event.data)
+        except AxonError as error:
+            raise FrameInvalid(f"telemetry that the ABI doesn't allow: {error.message}") from error
+        self._events.brain_told(msgspec.structs.replace(event, data=data, after_seq=self._log.last_seq))
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def _call(self, call: Call) -> None:
+        try:
+            match call.verb, call.args:
+                case "output", [str(type_), data]:
+                    self._admit(call, type_, self._output(type_, data))
+                case "settle", [int(upto_seq)]:
+                    self._admit(call, "axon:agent:settled", Settled(upto_seq=upto_seq))
+                case "store.get", [str(key)]:
+                    self._later(call, self._store.get(key))
+                case "store.set", [str(key), value]:
+                    self._later(call, self._store.set(key, value))
+                case _:
+                    raise CallInvalid(f"there is no call {call.verb!r} with {len(call.args)} arguments")
+        except AxonError as error:
+            self._reply(call, error=error)
+
+    def _output(self, type_: str, data: Any) -> msgspec.Struct:
+        kind = PAYLOAD_CLASSES.get(type_)
+        if kind is None or not type_.startswith(OUTPUT_PREFIX):
+            raise EntryTypeUnknown(f"output takes {OUTPUT_PREFIX}text, audio, visual or field, not {type_!r}")
+        try:
+            return msgspec.convert(data, kind)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise EntryInvalid(f"{type_}: {error}", type=type_) from error
+
+    def _admit(self, call: Call, type_: str, data: msgspec.Struct) -> None:
+        """Commit on the brain's behalf; the reply follows once it is durable, whoever still waits for it."""
+        cursor = call.cursor if call.cursor is not None and 0 <= call.cursor <= self._log.last_seq else None
+        row = self._log.admit(type_, data, wake_id=call.wake_id, cursor=cursor, reserve=True)
+        durable = self._log.durable(row.seq)
+        if durable.done():
+            self._settled(call, row.seq, durable)
+        else:
+            durable.add_done_callback(lambda future: self._settled(call, row.seq, future))
+
+    def _settled(self, call: Call, seq: int, durable: asyncio.Future[None]) -> None:
+        error = durable.exception()
+        self._reply(call, value=seq, error=error if isinstance(error, AxonError) else None)
+
+    def _later(self, call: Call, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(self._finish(call, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, call: Call, work: Any) -> None:
+        try:
+            self._reply(call, value=await work)
+        except AxonError as error:
+            self._reply(call, error=error)
+        except OSError as error:
+            self._reply(call, error=AxonError(f"{call.verb} failed: {error}"))
+
+    def _reply(self, call: Call, *, value: Any = None, error: AxonError | None = None) -> None:
+        if self._transport:
+            self._write(Reply(call.call, value, to_wire(error) if error else None))
+
+    def _write(self, message: FromKernel | Hello) -> None:
+        assert self._transport
+        self._transport.write(frame(self._encoder.encode(message)))

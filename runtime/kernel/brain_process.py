@@ -1,0 +1,83 @@
+"""Starts the brain: two socket pairs, the sandbox, and the kernel's end of the link."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from capsule.sandbox.launch import launch
+from capsule.sandbox.plan import Bind, Limits, python_plan
+from runtime.kernel.brain_host import BrainHost
+from runtime.kernel.brain_link import BrainLink
+from runtime.kernel.process import Process
+
+PACKAGES = Path(__file__).resolve().parents[2]
+COGNET_IN_SANDBOX = "/app/cognet"
+
+
+class Sockets(msgspec.Struct, frozen=True):
+    """The kernel's ends of the link and of the page socket, and the brain's."""
+
+    link: socket.socket
+    pages: socket.socket
+    brain_link: socket.socket
+    brain_pages: socket.socket
+
+    @classmethod
+    def make(cls) -> Sockets:
+        """Two pairs; the kernel's end of the link doesn't block."""
+        link, brain_link = socket.socketpair()
+        pages, brain_pages = socket.socketpair()
+        link.setblocking(False)  # noqa: FBT003 (the socket module's own signature)
+        return cls(link, pages, brain_link, brain_pages)
+
+    def close_brain_ends(self) -> None:
+        """The child has its own copies."""
+        self.brain_link.close()
+        self.brain_pages.close()
+
+
+class BrainStart(msgspec.Struct, frozen=True, kw_only=True):
+    """What starting a brain needs."""
+
+    cognet: Path
+    sandboxed: bool
+    cores: list[int]
+    host: BrainHost
+
+
+def start_brain(start: BrainStart, *, ended: Callable[[int], None], said: Callable[[str], None]) -> Process:
+    """Start one life of the brain; on the main thread, returns at once."""
+    sockets = Sockets.make()
+    try:
+        fds = (sockets.brain_link.fileno(), sockets.brain_pages.fileno())
+        plan = python_plan(
+            "runtime.brain",
+            [str(fd) for fd in fds],
+            packages=[PACKAGES / "runtime", PACKAGES / "capsule"],
+            extra=[Bind(source=start.cognet, dest=COGNET_IN_SANDBOX)],
+            fds=fds,
+            limits=Limits(),
+        )
+        launched = launch(plan, sandboxed=start.sandboxed)
+    finally:
+        sockets.close_brain_ends()
+    attach(start.host, sockets, COGNET_IN_SANDBOX if start.sandboxed else str(start.cognet))
+    return Process(launched, ended=ended, said=said)
+
+
+def attach(host: BrainHost, sockets: Sockets, cognet_path: str) -> None:
+    """Join the kernel's ends to a new link and a page server."""
+    link = host.new_link(cognet_path)
+    loop = asyncio.get_running_loop()
+    connecting = loop.create_task(_connect(link, sockets.link))
+    connecting.add_done_callback(lambda task: task.result())
+    host.serve_pages(sockets.pages, link)
+
+
+async def _connect(link: BrainLink, sock: socket.socket) -> None:
+    await asyncio.get_running_loop().create_unix_connection(lambda: link, sock=sock)

@@ -1,0 +1,385 @@
+"""The kernel: joins sensors, log, brain, observers and commands, and knows their order at start and at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from capsule.errors import AxonError
+from runtime.abi.clock import mono_us, wall_ms
+from runtime.abi.errors import CommandRefused
+from runtime.abi.link import Row as EntryRow
+from runtime.abi.observe import RunFile
+from runtime.abi.payloads import SystemMessage
+from runtime.abi.summary import Summary
+from runtime.abi.telemetry import Fact, Refused, Storage
+from runtime.config.store import store_type
+from runtime.ingest.command import Command, CommandGate
+from runtime.ingest.ingest import Ingest
+from runtime.kernel import run_clock
+from runtime.kernel.brain_host import BrainHost
+from runtime.kernel.brain_process import BrainStart, Sockets, attach, start_brain
+from runtime.kernel.bus import Bus
+from runtime.kernel.commands import Commands, Status
+from runtime.kernel.console import Console
+from runtime.kernel.control import Control
+from runtime.kernel.delivery import Delivery
+from runtime.kernel.emergency import Emergency, StopReport
+from runtime.kernel.exchange import Exchange
+from runtime.kernel.intake import Intake
+from runtime.kernel.narrator import Narrator
+from runtime.kernel.places import remove_run_file, socket_folder, write_run_file
+from runtime.kernel.process_table import broker_row, program_row, sensor_rows
+from runtime.kernel.reckoning import reckon
+from runtime.kernel.setup import Setup
+from runtime.kernel.statistics import Statistics
+from runtime.kernel.store import Store
+from runtime.kernel.supervisor import Row, Supervisor
+from runtime.mqtt.broker import BrokerPlan
+
+TICK_S = 1.0
+WATCH_S = 0.25
+CLOCK_STEP_MS = 500
+GRACE_S = 3.0
+FLUSH_S = 10.0
+
+InlineBrain = Callable[[Any, Any, str], Awaitable[None]]
+"""Runs the brain in this process: its link, its page socket, the cognet's folder."""
+
+
+class Kernel:
+    """One run of one agent; ``run`` returns the summary when it has shut down."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        broker: BrokerPlan,
+        *,
+        console: Console,
+        inline_brain: InlineBrain | None = None,
+        observers: Sequence[tuple[str, list[str]]] = (),
+    ) -> None:
+        self._setup = setup
+        self._broker = broker
+        self._console = console
+        self._inline_brain = inline_brain
+        self._observers = observers
+        self._log = setup.log
+        self._agent = setup.agent.agent.name
+        self._stopping = asyncio.Event()
+        self._background: list[asyncio.Task[Any]] = []
+        self.statistics = Statistics()
+        self._bus = Bus()
+        self._narrator = Narrator(setup.log, self._bus)
+        self._supervisor = Supervisor(tell=self._narrator.tell, say=console.say)
+        self._emergency = Emergency(
+            latch=setup.latch, log=setup.log, narrator=self._narrator, changed=lambda: self._commands.changed()
+        )
+        self._store = Store(
+            setup.data / "state" / setup.cognet.name,
+            declared={key: store_type(text) for key, text in setup.cognet.store.items()},
+            session_id=setup.session.id,
+            log=setup.log,
+        )
+        self.brain = BrainHost(
+            setup,
+            store=self._store,
+            narrator=self._narrator,
+            statistics=self.statistics,
+            say=console.say,
+            kill=lambda reason: self._supervisor.kill("brain", reason),
+        )
+        self._join_mqtt()
+        self._control = Control(
+            {
+                "say": self._say,
+                "interrupt": self._interrupt,
+                "stop": self._emergency.stop,
+                "clear": self._emergency.clear,
+                "status": self._emergency.status,
+                "summary": self.summary,
+            }
+        )
+
+    def _join_mqtt(self) -> None:
+        """Ingest, delivery and commands, and the two connections that serve them."""
+        self.ingest = Ingest(
+            agent=self._agent,
+            log_admit=self._log.admit,
+            media=self._setup.media,
+            marks=self._log.marks,
+            transient=frozenset(s.channel for s in self._setup.agent.sensors if s.transient),
+            tell=self._narrator.tell,
+        )
+        self._intake = Intake(
+            agent=self._agent,
+            ingest=self.ingest,
+            log=self._log,
+            statistics=self.statistics,
+            tell=self._narrator.tell,
+            transient=self.brain.stream,
+        )
+        self._delivery = Delivery(agent=self._agent)
+        self._commands = Commands(
+            agent=self._agent, gate=CommandGate(), status=self._status, act=self._act, refused=self._refuse_command
+        )
+        self._exchange = Exchange(
+            agent=self._agent,
+            intake=self._intake,
+            delivery=self._delivery,
+            commands=self._commands,
+            say=self._console.say,
+        )
+
+    # -- the whole run -----------------------------------------------------------------------------
+
+    async def run(self, for_s: float | None = None) -> Summary:
+        """Start everything, let it run until told to stop (or for so long), shut down, and sum up."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.stop)
+        try:
+            await self._start()
+            await run_clock.until_ready(self._ready, brain_up=self.brain.loaded, stopping=self._stopping)
+            self.statistics.begin()
+            await run_clock.count(for_s, stopping=self._stopping)
+        finally:
+            await self._shutdown()
+        return await self.summary()
+
+    def stop(self) -> None:
+        """Ask the run to end; a second time changes nothing."""
+        self._stopping.set()
+
+    async def _start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._log.on_admitted = self.brain.stream
+        self._log.on_durable = self._durable
+        self._log.on_state = self._storage
+        self._log.start(loop)
+        self._tell_boot()
+        run = await self._open_sockets()
+        self._start_brain()
+        if self._broker.argv:
+            self._supervisor.add(broker_row(self._broker, self._setup.profile))
+        self._exchange.start(self._broker.address)
+        for row in sensor_rows(self._setup, self._broker.address):
+            self._supervisor.add(row)
+        for name, argv in self._observers:
+            self._supervisor.add(program_row(name, argv))
+        self._keep(self._every_second(), self._watch_brain())
+        await asyncio.to_thread(write_run_file, self._setup.data, run)
+
+    async def _open_sockets(self) -> RunFile:
+        folder = socket_folder(self._setup.data)
+        control, bus = folder / "control", folder / "bus"
+        for path in (control, bus):
+            path.unlink(missing_ok=True)  # this process holds the agent's lock: nobody else listens there
+        await self._bus.listen(bus)
+        await self._control.listen(control)
+        return RunFile(
+            pid=os.getpid(),
+            agent=self._agent,
+            session=self._setup.session.id,
+            boot_id=self._setup.boot_id,
+            control=str(control),
+            bus=str(bus),
+            broker=str(self._broker.address),
+        )
+
+    def _start_brain(self) -> None:
+        if self._inline_brain:
+            sockets = Sockets.make()
+            path = str(self._setup.cognet.folder)
+            attach(self.brain, sockets, path)
+            self._keep(self._inline_brain(sockets.brain_link, sockets.brain_pages, path))
+            return
+        start = BrainStart(
+            cognet=self._setup.cognet.folder,
+            sandboxed=self._setup.sandboxed,
+            cores=sorted(self._setup.profile.cores.usable("kernel", os.sched_getaffinity(0))),
+            host=self.brain,
+        )
+        self._supervisor.add(
+            Row(name="brain", start=lambda ended, said: start_brain(start, ended=ended, said=said))
+        )
+
+    async def _shutdown(self) -> None:
+        """The order of DESIGN 6; correctness never depends on any of it."""
+        self.statistics.finish()
+        self._stopping.set()
+        self._narrator.tell("kernel:shutdown", Fact())
+        await self.brain.stop(GRACE_S)
+        await self._supervisor.end("brain")
+        await asyncio.gather(*(self._supervisor.end(s.name) for s in self._setup.agent.sensors))
+        await self._control.close()
+        await self._exchange.close()
+        await self._flush()
+        for name in list(self._supervisor.children):
+            await self._supervisor.end(name)
+        for task in self._background:
+            task.cancel()
+        if self._background:
+            await asyncio.wait(self._background)
+        await self._sample()
+        self._store.close()
+        await self._log.close(clean=True)
+        await self._bus.close()
+        await asyncio.to_thread(remove_run_file, self._setup.data)
+        self._setup.session.release()
+
+    async def _flush(self) -> None:
+        try:
+            async with asyncio.timeout(FLUSH_S):
+                await self._log.durable(self._log.last_seq)
+        except (TimeoutError, AxonError) as error:
+            self._console.say(f"[kernel] the last entries are not on the disk: {error or 'it did not answer in time'}")
+
+    # -- every second ------------------------------------------------------------------------------
+
+    async def _every_second(self) -> None:
+        offset_ms = wall_ms() - mono_us() / 1000
+        while True:
+            await asyncio.sleep(TICK_S)
+            self.statistics.committed(self._log.commit_times())
+            self.ingest.report_refusals()
+            now_ms = wall_ms() - mono_us() / 1000
+            if abs(now_ms - offset_ms) > CLOCK_STEP_MS:
+                self._clock_stepped(round(now_ms - offset_ms))
+                offset_ms = now_ms
+            await self._sample()
+
+    async def _watch_brain(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            self.brain.watch()
+
+    async def _sample(self) -> None:
+        pids = {"kernel": (os.getpid(), 0), **self._supervisor.pids()}
+        await asyncio.to_thread(
+            self.statistics.process_meter.sample, pids, self._setup.media.resident_bytes
+        )
+
+    def _clock_stepped(self, by_ms: int) -> None:
+        text = f"the wall clock stepped by {by_ms / 1000:+.1f} s; order is by seq and unchanged"
+        self._record("clock", text, by_ms=by_ms)
+
+    # -- what the log tells ------------------------------------------------------------------------
+
+    def _durable(self, rows: list[EntryRow]) -> None:
+        """Entries are on the disk: now the world may hear of them."""
+        seq = rows[-1].seq
+        self._intake.durable(seq)
+        self.statistics.stimuli.durable(seq)
+        self._bus.durable(rows)
+        self._delivery.durable(rows)
+
+    def _storage(self, state: str, reason: str) -> None:
+        self._narrator.tell("kernel:log:storage", Storage(state=state, reason=reason, durable_seq=self._log.durable_seq))
+        self._console.say(f"[kernel] storage is {state}{': ' if reason else ''}{reason}")
+
+    def _tell_boot(self) -> None:
+        setup = self._setup
+        facts = msgspec.to_builtins(setup.log.recovery) | {
+            "session": setup.session.id,
+            "profile": setup.profile.name,
+            "sandboxed": setup.sandboxed,
+            "python": sys.version.split()[0],
+            "broker": self._broker.kind,
+        }
+        self._narrator.tell("kernel:boot", Fact(facts=facts))
+        if not setup.sandboxed:
+            why = "inline" if setup.asked.inline else "--no-sandbox"
+            self._record("sandbox", f"the brain runs without a sandbox ({why})", why=why)
+        if setup.asked.volatile_data:
+            self._record("storage", "the data folder may lose what was acknowledged (--volatile-data)")
+        if setup.latch.latched:
+            self._record("stop", "the emergency stop is latched from before this start", by=setup.latch.state.by)
+            self._console.say("[kernel] the emergency stop is latched; `axon stop DIR --clear` clears it")
+
+    def _record(self, kind: str, text: str, **facts: Any) -> None:
+        """A fact of the machine goes into the log; where that is full or failed, telemetry still has it."""
+        try:
+            self._log.admit("axon:system:message", SystemMessage(type=kind, text=text, facts=facts), reserve=True)
+        except AxonError as error:
+            self._console.say(f"[kernel] {text} (not recorded: {error.message})")
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    async def _say(self, text: str, channel: str = "person", source: str = "") -> dict[str, int]:
+        row = self.ingest.say(channel, text, source or None)
+        self.statistics.stimuli.took(channel, outcome="admitted", seq=row.seq, gaps=0)
+        await self._log.durable(row.seq)
+        return {"seq": row.seq}
+
+    async def _interrupt(self, by: str = "person", reason: str = "") -> dict[str, int]:
+        return {"seq": await self._emergency.interrupt(by=by, reason=reason)}
+
+    async def _act(self, command: Command) -> None:
+        """A command that came over MQTT; its record is written while the next command is already read."""
+        by = command.by or "mqtt"
+        work: Awaitable[int | StopReport]
+        if command.name == "interrupt":
+            work = self._emergency.interrupt(by=by, reason=command.reason, command=command.id)
+        elif command.clear:
+            work = self._emergency.clear(by=by)
+        else:
+            work = self._emergency.stop(by=by, reason=command.reason)
+        self._keep(self._finish(command, work))
+
+    async def _finish(self, command: Command, work: Awaitable[int | StopReport]) -> None:
+        try:
+            await work
+        except AxonError as error:
+            self._console.say(f"[kernel] {command.name} over MQTT: {error}")
+
+    def _refuse_command(self, error: CommandRefused) -> None:
+        self.ingest.refused[error.code] = self.ingest.refused.get(error.code, 0) + 1
+        self._narrator.tell("kernel:command:refused", Refused(code=error.code, example=error.message[:500]))
+
+    def _status(self) -> Status:
+        return Status(
+            state="online", stopped=self._emergency.latched, session=self._setup.session.id, boot=self._setup.boot_id
+        )
+
+    # -- figures -----------------------------------------------------------------------------------
+
+    def _ready(self) -> bool:
+        """Whether every driver has delivered once."""
+        seen = self._intake.delivered
+        return all(
+            any(name == s.channel or name.startswith(f"{s.channel}.") for name in seen)
+            for s in self._setup.agent.sensors
+        )
+
+    async def summary(self) -> Summary:
+        """The figures since counting began."""
+        return reckon(
+            self._setup,
+            statistics=self.statistics,
+            brain=self.brain,
+            refused=self.ingest.refused,
+            stopped=self._emergency.latched,
+        )
+
+    # -- tasks -------------------------------------------------------------------------------------
+
+    def _keep(self, *works: Any) -> None:
+        for work in works:
+            task = asyncio.ensure_future(work)
+            self._background.append(task)
+            task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        """A defect in a background task ends the run loudly, not silently."""
+        self._background.remove(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._console.say(f"[kernel] {type(error).__name__}: {error}")
+            self._stopping.set()
+            raise error

@@ -1,0 +1,110 @@
+"""A running child: its pid, its last words, its end, without a thread and without polling."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+CHILD = str(Path(__file__).with_name("child.py"))
+LAST_WORDS = 20
+MAX_LINE = 500
+
+
+class Handle(Protocol):
+    """What the process needs of ``subprocess.Popen`` or of a sandbox's launch."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """The exit code once it has ended."""
+
+
+class Process:
+    """Watches one child through a pidfd; ``ended`` is called once, on the loop, with the exit code.
+
+    ``guest_pid`` is the process that does the work, which in a sandbox is not the one that was started.
+    """
+
+    def __init__(
+        self, handle: Handle, *, ended: Callable[[int], None], said: Callable[[str], None], guest_pid: int | None = None
+    ) -> None:
+        self.handle = handle
+        self.pid = handle.pid
+        self.guest_pid = guest_pid or handle.pid
+        self.last_words: deque[str] = deque(maxlen=LAST_WORDS)
+        self._ended = ended
+        self._said = said
+        self._loop = asyncio.get_running_loop()
+        self._pidfd = os.pidfd_open(handle.pid)
+        self._loop.add_reader(self._pidfd, self._reap)
+        self._partial = b""
+
+    def listen(self, fd: int) -> None:
+        """Read the child's output from that pipe, which this object now owns."""
+        os.set_blocking(fd, False)
+        self._loop.add_reader(fd, self._read, fd)
+
+    def signal(self, number: int) -> None:
+        """Send a signal; nothing happens when it has ended."""
+        if self._pidfd >= 0:
+            signal.pidfd_send_signal(self._pidfd, number)
+
+    @property
+    def alive(self) -> bool:
+        """Whether its end hasn't been seen yet."""
+        return self._pidfd >= 0
+
+    def _reap(self) -> None:
+        code = self.handle.poll()
+        if code is None:
+            return
+        self._loop.remove_reader(self._pidfd)
+        os.close(self._pidfd)
+        self._pidfd = -1
+        self._ended(code)
+
+    def _read(self, fd: int) -> None:
+        try:
+            piece = os.read(fd, 65_536)
+        except BlockingIOError:
+            return
+        if not piece:
+            self._loop.remove_reader(fd)
+            os.close(fd)
+            return
+        *lines, self._partial = (self._partial + piece).split(b"\n")
+        self._partial = self._partial[-MAX_LINE:]
+        for line in lines:
+            text = line[:MAX_LINE].decode(errors="replace").rstrip()
+            self.last_words.append(text)
+            self._said(text)
+
+
+def spawn(argv: Sequence[str], *, nice: int = 0, cores: Sequence[int] = (), own_output: bool = True) -> tuple[
+    subprocess.Popen[bytes], int | None
+]:
+    """Start a program that dies with this thread; returns it and the pipe with its output.
+
+    Call it on the main thread alone: the death signal follows the thread that started the child.
+    """
+    pipe: tuple[int, int] | None = os.pipe() if own_output else None
+    trampoline = [sys.executable, "-I", "-S", CHILD, str(os.getpid()), str(nice), ",".join(map(str, cores)), *argv]
+    try:
+        popen = subprocess.Popen(
+            trampoline,
+            stdin=subprocess.DEVNULL,
+            stdout=pipe[1] if pipe else None,
+            stderr=pipe[1] if pipe else None,
+            start_new_session=own_output,
+        )
+    finally:
+        if pipe:
+            os.close(pipe[1])
+    return popen, pipe[0] if pipe else None

@@ -1,0 +1,74 @@
+"""The process table: what the kernel keeps running besides the brain, one row each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from hardware_profiles.profile import Profile
+from runtime.config.sections import Sensor
+from runtime.kernel.process import Process, spawn
+from runtime.kernel.setup import Setup
+from runtime.kernel.supervisor import Row
+from runtime.mqtt.address import BrokerAddress
+from runtime.mqtt.broker import BrokerPlan
+
+
+def broker_row(broker: BrokerPlan, profile: Profile) -> Row:
+    """The private broker; it shares the kernel's cores, since every stimulus waits for it."""
+    assert broker.argv
+    return _row("broker", broker.argv, cores=_cores(profile, "kernel"))
+
+
+def sensor_rows(setup: Setup, address: BrokerAddress) -> list[Row]:
+    """One driver process a sensor."""
+    cores = _cores(setup.profile, "sensors")
+    return [
+        _row(sensor.name, _sensor_argv(setup.agent.agent.name, sensor, address), cores=cores)
+        for sensor in setup.agent.sensors
+    ]
+
+
+def program_row(name: str, argv: list[str]) -> Row:
+    """An observer that owns the terminal, such as the live status; its clean end is an end."""
+    return Row(name=name, start=lambda ended, said: _start(argv, (), ended, said, own_output=False), quick=True)
+
+
+def _sensor_argv(agent: str, sensor: Sensor, address: BrokerAddress) -> list[str]:
+    options = {
+        **sensor.options,
+        "agent": agent,
+        "broker": msgspec.to_builtins(address),
+        "channel": sensor.channel,
+        "source": sensor.source,
+        "fps": sensor.fps,
+        "id": sensor.id,
+        "parent": os.getpid(),
+    }
+    return [sys.executable, "-m", "sensors", sensor.driver, msgspec.json.encode(options).decode()]
+
+
+def _cores(profile: Profile, role: str) -> list[int]:
+    return sorted(profile.cores.usable("kernel" if role == "kernel" else "sensors", os.sched_getaffinity(0)))
+
+
+def _row(name: str, argv: Sequence[str], *, cores: Sequence[int]) -> Row:
+    return Row(name=name, start=lambda ended, said: _start(argv, cores, ended, said, own_output=True))
+
+
+def _start(
+    argv: Sequence[str],
+    cores: Sequence[int],
+    ended: Callable[[int], None],
+    said: Callable[[str], None],
+    *,
+    own_output: bool,
+) -> Process:
+    popen, output = spawn(argv, cores=cores, own_output=own_output)
+    process = Process(popen, ended=ended, said=said)
+    if output is not None:
+        process.listen(output)
+    return process

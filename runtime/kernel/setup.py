@@ -1,0 +1,80 @@
+"""All that a kernel opens and checks before its loop runs: here blocking is right."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from capsule.sandbox.selftest import SelfTest, self_test
+from hardware_profiles import detect, profile as profiles
+from hardware_profiles.profile import Profile
+from runtime.abi.errors import SandboxLeaks
+from runtime.abi.ids import uuid7
+from runtime.config.agent import AgentConfig, load_agent
+from runtime.config.cognet import CognetConfig, find_cognet, load_cognet
+from runtime.kernel.session import Session
+from runtime.kernel.stop import StopLatch
+from runtime.log.log import Log, LogSettings
+from runtime.media.ring import DiskRing, MediaRing, MemoryRing
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What the person who starts a kernel asks for."""
+
+    folder: Path
+    session: str | None = None
+    sandbox: bool = True
+    inline: bool = False
+    volatile_data: bool = False
+    profile: str | None = None
+
+
+class Setup:
+    """Everything open, checked and recovered; ``close`` undoes it when the loop never ran."""
+
+    def __init__(self, asked: Asked, *, shipped_cognets: Path) -> None:
+        self.asked = asked
+        self.profile: Profile = profiles.load(asked.profile) if asked.profile else detect.detect()
+        self.agent: AgentConfig = load_agent(asked.folder, self.profile)
+        self.cognet: CognetConfig = load_cognet(find_cognet(self.agent, shipped_cognets))
+        self.data = self.agent.folder / "data"
+        self.boot_id = uuid7()
+        self.sandboxed = asked.sandbox and not asked.inline
+        self.sandbox_check = _check_sandbox(self.agent.folder) if self.sandboxed else None
+        self.session = Session.take(self.data, asked.session)
+        try:
+            self.latch = StopLatch.load(self.data)
+            self.media: MediaRing = self._open_media()
+            self.log = Log.open(
+                self.session.folder,
+                agent_id=self.agent.agent.name,
+                session_id=self.session.id,
+                boot_id=self.boot_id,
+                settings=LogSettings(
+                    commit_interval_ms=self.agent.log.commit_interval_ms,
+                    sync_delay_ms=self.agent.log.sync_delay_ms,
+                    volatile_data=asked.volatile_data,
+                ),
+                media=self.media,
+            )
+            self.settled_seq = self.log.last_of_type("axon:agent:settled")
+        except BaseException:
+            self.session.release()
+            raise
+
+    def _open_media(self) -> MediaRing:
+        media = self.agent.media
+        if media.store == "memory":
+            return MemoryRing(max_bytes=media.max_bytes, max_age_s=media.max_age_s)
+        return DiskRing(self.session.folder, max_bytes=media.max_bytes, max_age_s=media.max_age_s)
+
+
+def _check_sandbox(folder: Path) -> SelfTest:
+    """Build a sandbox as the brain's will be and see that what must be denied is denied."""
+    check = self_test(agent=folder)
+    if not check.ok:
+        allowed = ", ".join(item.name for item in check.checks if not item.denied)
+        raise SandboxLeaks(f"the sandbox allowed: {allowed}", python=sys.executable)
+    return check

@@ -1,0 +1,59 @@
+"""The emergency stop's latch: set in memory at once, kept in ``data/stop.json``; an unreadable file means latched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from runtime.abi.clock import wall_ms
+from runtime.durable.files import write_durable
+
+FILE = "stop.json"
+
+
+class StopState(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the agent is stopped, who did that, why, and when by the wall clock."""
+
+    latched: bool
+    by: str = ""
+    reason: str = ""
+    ms: int = 0
+
+
+class StopLatch:
+    """Holds the state in memory; ``save`` makes it durable and is the only method that touches the disk."""
+
+    def __init__(self, path: Path, state: StopState) -> None:
+        self._path = path
+        self.state = state
+
+    @classmethod
+    def load(cls, data: Path) -> StopLatch:
+        """Read the agent's latch; blocking. No file means never stopped."""
+        path = data / FILE
+        try:
+            state = msgspec.json.decode(path.read_bytes(), type=StopState)
+        except FileNotFoundError:
+            state = StopState(latched=False)
+        except (OSError, msgspec.MsgspecError) as error:
+            state = StopState(latched=True, by="kernel", reason=f"{FILE} can't be read: {error}", ms=wall_ms())
+        return cls(path, state)
+
+    @property
+    def latched(self) -> bool:
+        """Whether nothing may move."""
+        return self.state.latched
+
+    def latch(self, *, by: str, reason: str = "") -> None:
+        """Stop, in memory, now; the first reason stays."""
+        if not self.state.latched:
+            self.state = StopState(latched=True, by=by, reason=reason, ms=wall_ms())
+
+    def clear(self, *, by: str) -> None:
+        """A person says that moving is safe again."""
+        self.state = StopState(latched=False, by=by, ms=wall_ms())
+
+    def save(self) -> None:
+        """Make the present state durable; blocking."""
+        write_durable(self._path, msgspec.json.encode(self.state))

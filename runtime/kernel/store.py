@@ -1,0 +1,86 @@
+"""A cognet's private store: one durable file a key, each remembering the log it stood on; a cache, never the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from runtime.abi.errors import StoreKeyUndeclared, StoreValueInvalid
+from runtime.durable.files import make_folder, write_durable
+from runtime.log.log import Log
+
+SESSION = "{session}"
+MAX_BYTES = 8 * 1024 * 1024
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The file of a key: the value, and the entry it stood on (``session``, ``seq`` and its chain hash)."""
+
+    value: Any
+    session: str
+    seq: int
+    chain: str
+
+
+class Store:
+    """``get`` gives None for what is absent, unreadable, of another type, or ahead of the log; ``set`` is durable."""
+
+    def __init__(self, folder: Path, *, declared: dict[str, Any], session_id: str, log: Log) -> None:
+        self._folder = folder
+        self._declared = declared
+        self._session_id = session_id
+        self._log = log
+        # One thread: sets of one key stay in their order.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+
+    async def get(self, key: str) -> Any:
+        """The value, or None: rebuild it from the log."""
+        kind, path = self._find(key)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, path, kind)
+
+    async def set(self, key: str, value: Any) -> None:
+        """Resolves once value and the entries it stands on are durable."""
+        kind, path = self._find(key)
+        try:
+            msgspec.convert(value, kind)
+            encoded = msgspec.json.encode(value)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise StoreValueInvalid(f"the value for {key!r} doesn't fit {kind}: {error}", key=key) from error
+        if len(encoded) > MAX_BYTES:
+            raise StoreValueInvalid(f"the value for {key!r} has {len(encoded)} bytes, more than {MAX_BYTES}", key=key)
+        seq = self._log.last_seq
+        await self._log.durable(seq)
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._write, path, msgspec.Raw(encoded), seq)
+
+    def close(self) -> None:
+        """Finish what was begun."""
+        self._thread.shutdown(wait=True)
+
+    def _find(self, key: str) -> tuple[Any, Path]:
+        """The declared type and the file of a key."""
+        if not isinstance(key, str) or key not in self._declared:
+            known = ", ".join(sorted(self._declared)) or "none"
+            raise StoreKeyUndeclared(f"the store key {key!r} isn't declared (declared: {known})", key=str(key))
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", key.replace(SESSION, self._session_id))
+        return self._declared[key], self._folder / f"{name}.json"
+
+    def _read(self, path: Path, kind: Any) -> Any:
+        try:
+            kept = msgspec.json.decode(path.read_bytes(), type=Kept)
+            value = msgspec.convert(kept.value, kind)
+        except (OSError, msgspec.MsgspecError):
+            return None  # the doctrine of a cache: rebuild, don't crash
+        # A value of another session stands on a log that can't be asked here; its own key would say {session}.
+        if kept.session == self._session_id and not self._log.holds(kept.seq, kept.chain):
+            return None
+        return msgspec.to_builtins(value)
+
+    def _write(self, path: Path, value: msgspec.Raw, seq: int) -> None:
+        make_folder(path.parent)
+        kept = Kept(value=value, session=self._session_id, seq=seq, chain=self._log.chain_at(seq))
+        write_durable(path, msgspec.json.encode(kept))
