@@ -167,6 +167,19 @@ class BrokerUnavailable(AxonError, ConnectionError):
     code = "BROKER_UNAVAILABLE"
 
 
+class SensorInvalid(AxonError, ValueError):
+    """A driver was asked for something it doesn't have: an unknown driver, source or option."""
+
+    code = "SENSOR_INVALID"
+    hint = "Correct the [[sensors]] table in axon.toml."
+
+
+class SourceUnreadable(AxonError, OSError):
+    """What a driver should capture from can't be used: no such file, not of that format, a device that is gone."""
+
+    code = "SOURCE_UNREADABLE"
+
+
 # -- the brain -------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,1 @@
+"""The host as a sensor: how busy, full, warm the machine is."""
