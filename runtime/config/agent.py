@@ -166,4 +166,5 @@ def _dialable(url: str) -> bool:
         port = parts.port
     except ValueError:  # a port that is no number, a broken IPv6 address
         return False
-    return parts.scheme in ("mqtt", "mqtts") and bool(parts.hostname) and port != 0
+    rest = (parts.path.removeprefix("/"), parts.query, parts.fragment)
+    return parts.scheme in ("mqtt", "mqtts") and bool(parts.hostname) and port != 0 and not any(rest)

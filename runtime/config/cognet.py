@@ -35,9 +35,7 @@ class EngineRole(Section, frozen=True, kw_only=True):
     type: Name
     input: Annotated[list[Name], Meta(description="a list of names")] = msgspec.field(name="in", default_factory=list)
     output: Annotated[list[Name], Meta(description="a list of names")] = msgspec.field(name="out", default_factory=list)
-    context: Annotated[
-        Annotated[int, Meta(ge=1, le=10_000_000)] | None, Meta(description="tokens, a whole number from 1")
-    ] = None
+    context: Annotated[int, Meta(ge=1, le=10_000_000, description="tokens, a whole number from 1")] | None = None
     parallel: Annotated[int, Meta(ge=1, le=1024, description="a whole number from 1 to 1024")] = 1
     optional: Annotated[bool, Meta(description="true or false")] = False
 

@@ -7,7 +7,8 @@ import re
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -133,6 +134,8 @@ def key_names(kind: Any) -> list[str]:
 def expected_at(kind: Any, key: Key) -> str:
     """What belongs at ``key`` inside a table of type ``kind``, in words."""
     found = _kind_at(kind, key)
+    if get_origin(found) in (Union, UnionType):
+        found = get_args(found)[0]  # what may be left out is declared as "type | None"
     for note in getattr(found, "__metadata__", ()):
         if isinstance(note, msgspec.Meta) and note.description:
             return note.description

@@ -8,9 +8,7 @@ import msgspec
 from msgspec import Meta
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z"
-_NAME = "a name of up to 64 letters, digits, '.', '-' and '_'"
-Name = Annotated[str, Meta(pattern=NAME_PATTERN, description=_NAME)]
-OptionalName = Annotated[Annotated[str, Meta(pattern=NAME_PATTERN)] | None, Meta(description=_NAME)]
+Name = Annotated[str, Meta(pattern=NAME_PATTERN, description="a name of up to 64 letters, digits, '.', '-' and '_'")]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,7 +19,7 @@ class Agent(Section, frozen=True, kw_only=True):
     """``[agent]``: who this is. ``cognet`` is a shipped cognet, or ``cognet`` for the agent's own folder."""
 
     name: Name
-    project: OptionalName = None
+    project: Name | None = None
     cognet: Annotated[
         str, Meta(pattern=NAME_PATTERN, description='a shipped cognet such as "reflex", or "cognet" for the own folder')
     ] = "reflex"
@@ -33,19 +31,19 @@ class Broker(Section, frozen=True, kw_only=True):
     url: Annotated[str, Meta(description='"private", or mqtt://[user:password@]host[:port], or mqtts://...')] = (
         "private"
     )
-    ca_file: Annotated[str | None, Meta(description="the path of a PEM file with the authority to trust")] = None
+    ca_file: Annotated[str, Meta(description="the path of a PEM file with the authority to trust")] | None = None
     protocol: Annotated[Literal["3.1.1", "5"], Meta(description='"3.1.1" or "5"')] = "3.1.1"
 
 
 class Sensor(Section, frozen=True, kw_only=True):
-    """``[[sensors]]``: one driver process. ``options`` are the keys that only its driver knows."""
+    """``[[sensors]]``: one driver process. ``options`` are the keys of its source that were given."""
 
     driver: str
     channel: Name
     source: Annotated[str, Meta(min_length=1, max_length=1024, description="what the driver reads from")]
     fps: Annotated[float, Meta(gt=0, le=1000, description="messages a second, above 0 up to 1000")]
     transient: Annotated[bool, Meta(description="true or false")] = False
-    id: OptionalName = None
+    id: Name | None = None
     options: dict[str, str | int | float | bool] = {}
 
     @property
@@ -66,7 +64,7 @@ class Log(Section, frozen=True, kw_only=True):
     """``[log]``: how long a commit may be held; ``sync_delay_ms`` slows every sync down, for tests."""
 
     commit_interval_ms: Annotated[int, Meta(ge=0, le=10_000, description="whole milliseconds from 0 to 10,000")]
-    sync_delay_ms: Annotated[float, Meta(ge=0, le=10_000, description="milliseconds from 0 to 10,000")] = 0
+    sync_delay_ms: Annotated[int, Meta(ge=0, le=10_000, description="whole milliseconds from 0 to 10,000")] = 0
 
 
 class Brain(Section, frozen=True, kw_only=True):

@@ -22,19 +22,20 @@ def load_sensor(document: Document, key: Key, *, given: dict[str, Any], folder: 
     if driver is None:
         got = shown(name) if "driver" in given else "nothing"
         raise document.invalid((*key, "driver"), f"a driver: {', '.join(DRIVERS)}", got=got)
-    own = key_names(driver.options)
+    source = given.get("source", driver.source)
+    own = driver.keys_of(source) if isinstance(source, str) else None
+    if own is None:
+        raise document.invalid((*key, "source"), _sources(driver), got=shown(source))
+    known = key_names(own)
     for word in given:
-        if word not in _COMMON and word not in own:
-            raise document.unknown((*key, word), _COMMON + own)
+        if word not in _COMMON and word not in known:
+            raise document.unknown((*key, word), _COMMON + known)
     defaults = {"channel": name, "source": driver.source, "fps": driver.fps}
     common = {word: value for word, value in given.items() if word in _COMMON}
     sensor = document.convert(key, defaults | common, Sensor)
-    if not driver.takes(sensor.source):
-        raise document.invalid((*key, "source"), _sources(driver), got=shown(sensor.source))
-    options = document.convert(key, {word: given[word] for word in own if word in given}, driver.options)
-    return msgspec.structs.replace(
-        sensor, source=_absolute(sensor.source, folder), options=msgspec.structs.asdict(options)
-    )
+    options = {word: given[word] for word in known if word in given}
+    document.convert(key, options, own)
+    return msgspec.structs.replace(sensor, source=_absolute(sensor.source, folder), options=options)
 
 
 def _sources(driver: Driver) -> str:

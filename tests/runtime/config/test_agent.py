@@ -21,7 +21,7 @@ ca_file = "ca.pem"
 [[sensors]]
 driver = "camera"
 source = "images:photos/*.jpg"
-width = 320
+quality = 70
 
 [[sensors]]
 driver = "camera"
@@ -37,7 +37,7 @@ store = "disk"
 max_bytes = "2 GB"
 
 [log]
-sync_delay_ms = 0.5
+sync_delay_ms = 5
 
 [brain]
 window_entries = 1000
@@ -87,7 +87,7 @@ def test_the_smallest_file_is_complete(tmp_path):
 
 def test_a_driver_brings_its_own_defaults(tmp_path):
     camera, rear, host = loaded(tmp_path, GOOD).sensors
-    assert (camera.channel, camera.fps, camera.options["width"], camera.options["height"]) == ("camera", 30, 320, 480)
+    assert (camera.channel, camera.fps, camera.options) == ("camera", 30, {"quality": 70})
     assert (rear.source, rear.transient) == ("synthetic", True)
     assert (host.channel, host.source, host.fps, host.options) == ("host", "psutil", 1, {})
 
@@ -113,8 +113,7 @@ def test_every_value_tells_where_it_came_from(tmp_path):
     assert origins["agent.cognet"].source == "default"
     assert origins["sensors[1].id"].source == "axon.toml:17"
     assert origins["sensors[1].fps"].source == "driver camera"
-    assert origins["sensors[0].width"].source == "axon.toml:13"
-    assert origins["sensors[0].height"].source == "driver camera"
+    assert origins["sensors[0].quality"].source == "axon.toml:13"
     assert origins["engines.main.model"].source == "axon.toml:39"
 
 
@@ -141,8 +140,11 @@ def test_no_origin_and_no_error_repeats_a_password(tmp_path):
         ("8883", "99999", 7, "broker.url", "mqtts://"),
         ("broker.local", "", 7, "broker.url", "mqtts://"),
         ('"ca.pem"', '"missing.pem"', 8, "broker.ca_file", "exists"),
-        ("width = 320", 'width = "wide"', 13, "sensors[0].width", "pixels"),
-        ("width = 320", "rate_hz = 8000", 13, "sensors[0].rate_hz", "width"),
+        ("quality = 70", "quality = 0", 13, "sensors[0].quality", "JPEG"),
+        ("quality = 70", "quality = []", 13, "sensors[0].quality", "JPEG"),
+        ("quality = 70", "width = 640", 13, "sensors[0].width", "quality"),
+        ('id = "rear"', 'width = "wide"', 17, "sensors[1].width", "pixels"),
+        ("broker.local:8883", "broker.local/x", 7, "broker.url", "mqtts://"),
         ('"images:photos/*.jpg"', '"images:"', 12, "sensors[0].source", "images:<path>"),
         ('"images:photos/*.jpg"', '"/dev/video0"', 12, "sensors[0].source", "synthetic"),
         ('id = "rear"', 'id = ""', 17, "sensors[1].id", "letters"),
@@ -154,8 +156,8 @@ def test_no_origin_and_no_error_repeats_a_password(tmp_path):
         ('"disk"', '"tape"', 25, "media.store", '"disk" or "memory"'),
         ('"2 GB"', '"lots"', 26, "media.max_bytes", '"2 GB"'),
         ('"2 GB"', "3", 26, "media.max_bytes", "at least"),
-        ("sync_delay_ms = 0.5", "sync_delay_ms = nan", 29, "log.sync_delay_ms", "finite"),
-        ("sync_delay_ms = 0.5", "sync_delayms = 1", 29, "log.sync_delayms", "sync_delay_ms"),
+        ("sync_delay_ms = 5", "sync_delay_ms = nan", 29, "log.sync_delay_ms", "finite"),
+        ("sync_delay_ms = 5", "sync_delayms = 1", 29, "log.sync_delayms", "sync_delay_ms"),
         ("window_entries = 1000", "window_entries = 1.5", 32, "brain.window_entries", "whole number"),
         ("[capsule]", "[policy]", 34, "policy", "serve"),
         ("[capsule]", "[capsul]", 34, "capsul", "capsule"),
