@@ -1,0 +1,73 @@
+"""One ``output()`` of the brain alone: from the call to durable, beside a bare SQLite commit and a socket round trip."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+
+import apsw
+import uvloop
+
+from bench.agents import agent, outputs, run
+from bench.figure import Figure, at_most, median
+
+COUNT = 500
+ALLOWANCE_MS = 0.3
+BODY = b"x" * 400
+
+
+def figures() -> Iterator[Figure]:
+    """The figure, its two references measured between two runs of it."""
+    with agent("lone_output") as folder:
+        run(folder, 8)
+        took = outputs(folder, "report")[-1]
+        commit = commit_ms(str(folder / "reference.db"))
+    trip = uvloop.run(round_trip_ms())
+    value, floor = median(took), commit + trip
+    yield at_most("lone_output_p50", value, floor + ALLOWANCE_MS, "ms", "SQLite commit + socket round trip", floor)
+
+
+def commit_ms(path: str) -> float:
+    """The median of one-row commits with the log's settings on the same disk."""
+    db = apsw.Connection(f"file:{path}?psow=0", flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI)
+    for pragma in ("page_size=4096", "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=0", "mmap_size=0"):
+        db.execute(f"PRAGMA {pragma}").fetchall()
+    db.execute("CREATE TABLE entry(seq INTEGER PRIMARY KEY, type TEXT, body BLOB, chain BLOB)")
+    took = []
+    for _ in range(COUNT):
+        began = time.perf_counter()
+        with db:
+            db.execute("INSERT INTO entry(type, body, chain) VALUES(?, ?, ?)", ("t", BODY, b"c" * 32))
+        took.append(1000 * (time.perf_counter() - began))
+    db.close()
+    return median(took)
+
+
+async def round_trip_ms() -> float:
+    """A message there and back between this loop and another process's, from idle."""
+    mine, theirs = socket.socketpair()
+    process = await asyncio.create_subprocess_exec(
+        "python3", "-c", ECHO, str(theirs.fileno()), pass_fds=[theirs.fileno()]
+    )
+    theirs.close()
+    reader, writer = await asyncio.open_unix_connection(sock=mine)
+    took = []
+    for _ in range(COUNT):
+        await asyncio.sleep(0.002)
+        began = time.perf_counter()
+        writer.write(BODY)
+        await reader.readexactly(len(BODY))
+        took.append(1000 * (time.perf_counter() - began))
+    writer.close()
+    await process.wait()
+    return median(took)
+
+
+ECHO = """
+import socket, sys
+peer = socket.socket(fileno=int(sys.argv[1]))
+while piece := peer.recv(4096):
+    peer.sendall(piece)
+"""
