@@ -245,6 +245,13 @@ class CallInvalid(AxonError, TypeError):
 # -- commands --------------------------------------------------------------------------------------
 
 
+class AgentExists(AxonError, FileExistsError):
+    """The folder holds an agent already, which isn't overwritten."""
+
+    code = "AGENT_EXISTS"
+    hint = "Choose another folder, or edit the axon.toml that is there."
+
+
 class AgentNotRunning(AxonError, ConnectionError):
     """No kernel answers for this agent."""
 
