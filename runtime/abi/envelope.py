@@ -75,7 +75,11 @@ def encode(envelope: Envelope) -> bytes:
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The kernel's confirmation on ``committed/<channel>``, as JSON: all up to ``seq`` of that epoch is durable."""
+    """The kernel's confirmation on ``committed/<channel>``, as JSON: all up to ``seq`` of that epoch is durable.
+
+    A duplicate is confirmed again: its driver sends it because the first confirmation didn't reach it, and sends
+    nothing more until one does.
+    """
 
     id: str | None = None
     epoch: str
