@@ -15,6 +15,7 @@ Ref = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$")]
 ShortText = Annotated[str, Meta(max_length=256)]
 Text = Annotated[str, Meta(max_length=65_536)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Size = Annotated[int, Meta(ge=1, le=65_536)]
 Number = Annotated[float, Meta(ge=-1.7976931348623157e308, le=1.7976931348623157e308)]
 
@@ -34,14 +35,14 @@ class Captured(_Payload, frozen=True, kw_only=True):
     """The driver's own account: ``epoch`` names its start, ``ms`` its clock, ``seq`` its counter (from 1)."""
 
     epoch: Annotated[str, Meta(min_length=1, max_length=64)]
-    ms: int
+    ms: Whole
     seq: Count
 
 
 class Reading(_Payload, frozen=True, kw_only=True):
     """A measured or commanded value with its unit; a list of numbers for a vector."""
 
-    value: bool | int | Number | ShortText | list[Number]
+    value: bool | Whole | Number | ShortText | list[Number]
     unit: ShortText | None = None
 
     def __post_init__(self) -> None:
