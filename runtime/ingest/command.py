@@ -15,7 +15,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from runtime.abi import topics
+from runtime.abi.clock import wall_ms
 from runtime.abi.errors import CommandRefused
 
 MAX_COMMAND_BYTES = 4096
@@ -48,30 +48,28 @@ class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     clear: bool = False
 
 
-class Commands:
-    """Reads commands, and remembers the identifiers of those that it let pass, until they would be expired."""
+class CommandGate:
+    """Lets commands pass, and remembers the identifiers of those that it did until they would be expired."""
 
-    def __init__(self, agent: str) -> None:
-        self._names: dict[str, Name] = {
-            topics.command(agent, "interrupt"): "interrupt",
-            topics.command(agent, "stop"): "stop",
-        }
+    def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
-    def read(self, topic: str, payload: bytes, retained: bool, *, now_ms: int) -> Command:  # noqa: FBT001 - as the message has it
-        """The command to obey; ``now_ms`` is the wall clock. Raises ``CommandRefused``."""
-        name = self._names.get(topic)
-        if name is None:
-            raise CommandRefused(f"there is no command {topic[:120]!r}")
+    def take(self, name: str, payload: bytes, retained: bool, *, now_ms: int | None = None) -> Command:  # noqa: FBT001 - as the message has it
+        """The command to obey; ``name`` is its topic's last part, ``now_ms`` the wall clock (None: now's).
+
+        Raises ``CommandRefused``.
+        """
+        if name not in ("interrupt", "stop"):
+            raise CommandRefused(f"there is no command {name[:64]!r}")
         if retained:
             raise CommandRefused(f"{name}: a retained command is told again at every reconnect", command=name)
         if len(payload) > MAX_COMMAND_BYTES:
             raise CommandRefused(f"{name}: {len(payload)} bytes exceed {MAX_COMMAND_BYTES}", command=name)
         if name == "stop" and (stop := _stop(payload)) is not None:
             return stop
-        return self._strict(name, payload, now_ms)
+        return self._strict(name, payload, wall_ms() if now_ms is None else now_ms)
 
-    def _strict(self, name: Name, payload: bytes, now_ms: int) -> Command:
+    def _strict(self, name: str, payload: bytes, now_ms: int) -> Command:
         try:
             asked = msgspec.json.decode(payload, type=_Strict)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -79,9 +77,15 @@ class Commands:
         if name == "interrupt" and asked.clear:
             raise CommandRefused("interrupt: only a stop can be cleared", command=name)
         self._check_age(name, asked, now_ms)
-        return Command(name=name, id=asked.id, by=asked.by, reason=asked.reason, clear=asked.clear)
+        return Command(
+            name="interrupt" if name == "interrupt" else "stop",
+            id=asked.id,
+            by=asked.by,
+            reason=asked.reason,
+            clear=asked.clear,
+        )
 
-    def _check_age(self, name: Name, asked: _Strict, now_ms: int) -> None:
+    def _check_age(self, name: str, asked: _Strict, now_ms: int) -> None:
         """Refuse what is expired, comes from the future (then its age is unknown), or was obeyed before."""
         age_ms = now_ms - asked.issued_ms
         if age_ms > asked.ttl_ms:

@@ -113,8 +113,8 @@ class Ingest:
 
     @property
     def refused(self) -> dict[str, int]:
-        """How many messages were refused, by code."""
-        return dict(self._refusals.totals)
+        """How many messages were refused, by code; the caller may add what it refused itself."""
+        return self._refusals.totals
 
     # -- stimuli ------------------------------------------------------------------------------------
 
@@ -131,9 +131,7 @@ class Ingest:
                 )
             return self._take(kind, channel, envelope)
         except AxonError as error:
-            if channel:
-                self._channels.reject(channel)
-            self._refusals.add(error, channel, self._clock())
+            self.refuse(error.code, channel=channel, example=error.message)
             return Taken(outcome="refused", channel=channel, error=error)
 
     def _take(self, kind: str, channel: str, envelope: Envelope) -> Taken:
@@ -207,6 +205,16 @@ class Ingest:
         self._tell("kernel:ingest:gap", gap)
         return gap
 
+    def refuse(self, code: str, *, channel: str = "", example: str = "") -> None:
+        """Count a refusal, and report it, now or together with others of its kind."""
+        if channel:
+            self._channels.reject(channel)
+        self._refusals.add(code, example, channel=channel, now_us=self._clock())
+
+    def report_refusals(self) -> None:
+        """Report what has gathered, at most once a second; ``committed`` does it too."""
+        self._refusals.flush(self._clock())
+
     def say(self, channel: str, content: str, source_id: str | None = None) -> Row:
         """Admit words that a person said; recorded on a transient channel too. Raises what refuses them."""
         try:
@@ -225,14 +233,14 @@ class Ingest:
     def committed(self, durable_seq: int) -> list[tuple[str, Committed]]:
         """Channel and confirmation of all that may be confirmed now and wasn't yet, or was asked for again.
 
-        Call it every now and then: it also reports refusals that have gathered.
+        Call it every now and then: it also reports refusals.
         """
         while self._waiting and self._waiting[0].seq <= durable_seq:
             done = self._waiting.popleft()
             done.tally.committed += 1
             if done.account is not None:
                 self._ledger.settle(done.account, done.counter)
-        self._refusals.flush(self._clock())
+        self.report_refusals()
         return self._ledger.announcements()
 
     # -- reports of drivers -------------------------------------------------------------------------
@@ -242,7 +250,7 @@ class Ingest:
         try:
             self._report(topic, payload)
         except AxonError as error:
-            self._refusals.add(error, "", self._clock())
+            self.refuse(error.code, example=error.message)
 
     def _report(self, topic: str, payload: bytes) -> None:
         if len(payload) > MAX_REPORT_BYTES:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from capsule.errors import AxonError
 from runtime.abi.telemetry import Refused
 
 PERIOD_US = 1_000_000
@@ -27,14 +26,14 @@ class Refusals:
         self._pending: dict[tuple[str, str], tuple[int, str]] = {}
         self._flushed_us: int | None = None
 
-    def add(self, error: AxonError, channel: str, now_us: int) -> None:
-        """Count one; ``channel`` is "" where none could be read."""
-        self.totals[error.code] = self.totals.get(error.code, 0) + 1
-        key = (error.code, channel)
+    def add(self, code: str, words: str, *, channel: str, now_us: int) -> None:
+        """Count one; ``channel`` is "" where none could be read, ``words`` say what happened."""
+        self.totals[code] = self.totals.get(code, 0) + 1
+        key = (code, channel)
         if key not in self._pending and len(self._pending) >= MAX_KINDS:
-            key = (error.code, "")
+            key = (code, "")
         count, example = self._pending.get(key, (0, ""))
-        self._pending[key] = (count + 1, example or error.message[:_EXAMPLE_CHARS])
+        self._pending[key] = (count + 1, example or words[:_EXAMPLE_CHARS])
         self.flush(now_us)
 
     def flush(self, now_us: int) -> None:
