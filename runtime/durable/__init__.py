@@ -1,0 +1,1 @@
+"""What is written so that it survives a cut: small files, SQLite databases, and the gates before both."""

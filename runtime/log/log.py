@@ -1,0 +1,290 @@
+"""The session log as the kernel sees it: admit on the loop, durable a moment later, read beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from bisect import bisect_right, insort
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from capsule.errors import AxonError
+from runtime.abi.entries import EntryContext
+from runtime.abi.errors import KernelStopping, LogBacklogFull, LogDamaged, StorageFailed
+from runtime.abi.link import PAGE_ENTRIES, Page, Row
+from runtime.abi.telemetry import TelemetryEvent
+from runtime.durable.locks import FileLock
+from runtime.log import pages, schema
+from runtime.log.chain import GENESIS
+from runtime.log.narration import Narration
+from runtime.log.pending import Pending
+from runtime.log.projection import Projection
+from runtime.log.readers import Readers
+from runtime.log.recovery import Opened, open_log
+from runtime.log.settings import (
+    MAX_BACKLOG_BYTES,
+    MAX_RESERVED_BACKLOG_BYTES,
+    Flushes,
+    LogSettings,
+    Mark,
+    Recovery,
+    State,
+)
+from runtime.log.storage import Storage
+from runtime.log.writer import Writer
+
+
+class Log:
+    """One session's log, opened for writing. Methods are for the loop's thread unless they say otherwise.
+
+    The kernel sets ``on_admitted`` and ``on_durable`` (rows in ``seq`` order) and ``on_state``, called on the loop;
+    ``on_page`` and ``on_page_refused`` are called in the threads that serve pages.
+    """
+
+    def __init__(self, opened: Opened, *, folder: Path, settings: LogSettings, media: Flushes) -> None:
+        admission = opened.admission
+        path = folder / schema.FILE_NAME
+        self.folder = folder
+        self.recovery: Recovery = opened.recovery
+        self.marks: list[Mark] = opened.marks
+        self.context: EntryContext = admission.context
+        self.first_seq: int = opened.first_seq
+        self.durable_seq: int = admission.last_seq
+        self.state: State = "ok"
+        self.reason = ""
+        self.on_admitted: Callable[[list[Row]], None] = lambda _rows: None
+        self.on_durable: Callable[[list[Row]], None] = lambda _rows: None
+        self.on_state: Callable[[State, str], None] = lambda _state, _reason: None
+        self.on_page: Callable[[], None] = lambda: None
+        self.on_page_refused: Callable[[str], None] = lambda _reason: None
+        self._lock: FileLock = opened.lock
+        self._admission = admission
+        self._projection = Projection(
+            opened.tail, after=admission.last_seq - len(opened.tail), window=settings.window_entries
+        )
+        self._pending = Pending(interval_s=settings.commit_interval_ms / 1000)
+        self._narration = Narration(keep_events=settings.telemetry_events)
+        self._readers = Readers(path, vfs=settings.vfs)
+        storage = Storage(
+            path,
+            narration=self._narration,
+            readers=self._readers,
+            sync_delay_s=settings.sync_delay_ms / 1000,
+            vfs=settings.vfs,
+        )
+        storage.adopt(opened.connection, boot=opened.boot)
+        self._writer = Writer(
+            storage,
+            pending=self._pending,
+            narration=self._narration,
+            media=media,
+            held=self._projection.after,
+            durable=(admission.last_seq, admission.last_chain),
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._backlog_bytes = 0
+        self._waiting: list[tuple[int, int]] = []  # seq and number of each future, in order
+        self._futures: dict[int, asyncio.Future[None]] = {}
+        self._asked = 0
+        self._closing = False
+        self._ended: asyncio.Event = asyncio.Event()
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        agent_id: str,
+        session_id: str,
+        boot_id: str,
+        settings: LogSettings,
+        media: Flushes,
+    ) -> Self:
+        """Open or make the log in a session's folder, and recover it. Blocks: before the loop runs.
+
+        Raises ``SqliteUnsupported``, ``StorageUnsupported``, ``SessionLocked``, ``LogVersion``, ``StorageFailed``.
+        """
+        context = EntryContext(agent_id=agent_id, session_id=session_id, boot_id=boot_id)
+        return cls(open_log(folder, context=context, settings=settings), folder=folder, settings=settings, media=media)
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the writer's thread; it reports to this loop."""
+        self._loop = loop
+        post = loop.call_soon_threadsafe
+        self._writer.settled = lambda seq: _post(post, self._settle, seq)
+        self._writer.changed = lambda state, reason: _post(post, self._change, state, reason)
+        self._writer.ended = lambda: _post(post, self._ended.set)
+        self._writer.start()
+
+    @property
+    def last_seq(self) -> int:
+        """The last entry admitted."""
+        return self._admission.last_seq
+
+    def admit(
+        self,
+        type_: str,
+        data: object,
+        *,
+        wake_id: str | None = None,
+        cursor: int | None = None,
+        mark: Mark | None = None,
+        urgent: bool = False,
+        reserve: bool = False,
+    ) -> Row:
+        """Take an entry: it has its ``seq`` and is seen at once, and becomes durable soon. Memory only.
+
+        ``data`` is the type's struct, or plain values to be validated. ``mark`` becomes durable with the entry.
+        ``urgent`` isn't held by ``commit_interval_ms``; ``reserve`` may use the room kept for outputs, interrupts
+        and stops. Raises ``EntryTypeUnknown``, ``EntryInvalid``, ``EntryTooLarge``, ``LogBacklogFull``,
+        ``KernelStopping``; then nothing was taken.
+        """
+        if self._closing:
+            raise KernelStopping("the log is closing")
+        body = self._admission.body(type_, data, wake_id=wake_id, cursor=cursor)
+        backlog = self._backlog_bytes + len(body)
+        if backlog > (MAX_RESERVED_BACKLOG_BYTES if reserve else MAX_BACKLOG_BYTES):
+            raise LogBacklogFull(f"{self._backlog_bytes} bytes wait for the disk", waiting_bytes=self._backlog_bytes)
+        self._backlog_bytes = backlog
+        row, link = self._admission.place(type_, body)
+        self._projection.append(row)
+        self._pending.add(row, link, mark=mark, urgent=urgent)
+        self.on_admitted([row])
+        return row
+
+    def durable(self, seq: int) -> asyncio.Future[None]:
+        """Resolves when the entry is on the disk; ``StorageFailed`` when the storage failed, at once if it has."""
+        future: asyncio.Future[None] = (self._loop or asyncio.get_running_loop()).create_future()
+        if seq <= self.durable_seq:
+            future.set_result(None)
+        elif self.state == "failed":
+            future.set_exception(self._failure())
+        else:
+            self._asked += 1
+            self._futures[self._asked] = future
+            if not self._waiting or self._waiting[-1][0] <= seq:
+                self._waiting.append((seq, self._asked))
+            else:
+                insort(self._waiting, (seq, self._asked))
+        return future
+
+    def tell(self, event: TelemetryEvent) -> None:
+        """Keep a telemetry event; it is stored with a later commit of entries. Any thread."""
+        self._narration.tell(event)
+
+    @property
+    def telemetry_dropped(self) -> int:
+        """Events that found no room in memory since this boot."""
+        return self._narration.dropped
+
+    def recent(self, after: int) -> list[Row]:
+        """The rows in memory above ``after``: at least all that isn't durable. Any thread."""
+        return self._projection.after(after)
+
+    def page(self, *, after: int, upto: int, limit: int = PAGE_ENTRIES) -> Page:
+        """Entries above ``after``, none above ``upto``; count 0 at the end. Blocks; any thread but the loop's.
+
+        Raises ``LogDamaged``, ``StorageFailed``, ``apsw.Error``.
+        """
+        after = min(max(after, self.first_seq - 1, 0), 2**62)
+        upto = min(upto, self.last_seq)
+        limit = max(min(limit, upto - after), 0)
+        if after + 1 >= self._projection.first_seq or not limit:
+            rows = self._projection.after(after, limit)
+            if not rows or rows[0].seq == after + 1:  # else it was trimmed meanwhile
+                return pages.resident_page(rows, after)
+        try:
+            with self._readers.lend() as connection:
+                return pages.read_page(connection, after=after, upto=upto, limit=limit)
+        except LogDamaged as error:
+            self._writer.suspect = error.facts["seq"]
+            raise
+
+    def serve_pages(self, sock: socket.socket) -> threading.Thread:
+        """Answer a brain's page requests on that socket until it leaves, in a thread of its own."""
+        service = pages.PageService(
+            lambda after, upto, limit: self.page(after=after, upto=upto, limit=limit),
+            served=lambda: self.on_page(),
+            refused=lambda reason: self.on_page_refused(reason),
+        )
+        thread = threading.Thread(target=service.serve, args=(sock,), name="log-pages", daemon=True)
+        thread.start()
+        return thread
+
+    def last_of_type(self, type_: str) -> int:
+        """The last durable entry of a type, 0 if none. Blocks; quick for actions and ``axon:*``."""
+        rare = f"AND {schema.RARE}" if type_ < "cognet:b" else ""
+        with self._readers.lend() as connection:
+            seq = connection.execute(
+                f"SELECT seq FROM entry WHERE type = ? {rare} ORDER BY seq DESC LIMIT 1", (type_,)
+            ).get
+        return int(seq or 0)
+
+    def chain_at(self, seq: int) -> str:
+        """The chain up to a durable entry, in hex; "" when the log doesn't hold it. Blocks; a thread."""
+        with self._readers.lend() as connection:
+            found = pages.chain_at(connection, seq)
+        return "" if found is None else found.hex()
+
+    def holds(self, seq: int, chain_hex: str) -> bool:
+        """Whether the log has that entry with that history before it. Blocks; a thread."""
+        return (GENESIS.hex() if seq <= 0 else self.chain_at(seq)) == chain_hex != ""
+
+    def commit_times(self) -> list[float]:
+        """How long each transaction since the last call took, in seconds; the newest 100,000."""
+        times = self._writer.commit_s
+        return [times.popleft() for _ in range(len(times))]
+
+    async def close(self, *, clean: bool) -> None:
+        """Write what is left, mark this boot clean if it is, and let go of the file. Admits no more."""
+        self._closing = True
+        self._writer.clean = clean
+        self._pending.close()
+        if self._loop is None:
+            self._writer.start()  # opened and never started: it still has an end to write
+            await asyncio.to_thread(self._writer.join)
+        else:
+            await self._ended.wait()
+        self._readers.close()
+        self._fail_waiting(KernelStopping("the log closed before this was durable"))
+        self._lock.release()
+
+    def _settle(self, seq: int) -> None:
+        """Rows up to here are on the disk: tell those who wait, in order."""
+        rows = self._projection.after(self.durable_seq, seq - self.durable_seq)
+        self._backlog_bytes -= sum([len(row.body) for row in rows])
+        self.durable_seq = seq
+        cut = bisect_right(self._waiting, (seq, self._asked))
+        for _, number in self._waiting[:cut]:
+            future = self._futures.pop(number)
+            if not future.done():  # its caller may have been cancelled
+                future.set_result(None)
+        del self._waiting[:cut]
+        self.on_durable(rows)
+        self._projection.trim(seq)
+
+    def _change(self, state: State, reason: str) -> None:
+        self.state, self.reason = state, reason
+        if state == "failed":
+            self._fail_waiting(self._failure())
+        self.on_state(state, reason)
+
+    def _fail_waiting(self, error: AxonError) -> None:
+        futures, self._futures = self._futures, {}
+        self._waiting.clear()
+        for future in futures.values():
+            if not future.done():
+                future.set_exception(error)
+
+    def _failure(self) -> StorageFailed:
+        return StorageFailed(f"the log can't be written: {self.reason}", state=self.state)
+
+
+def _post(post: Callable[..., object], callback: Callable[..., None], *args: object) -> None:
+    """A loop that was closed without closing the log has nobody left to tell."""
+    try:
+        post(callback, *args)
+    except RuntimeError:
+        return

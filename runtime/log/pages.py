@@ -1,0 +1,114 @@
+"""Pages: history in pieces, read beside the writer and checked against the chain before anyone sees it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import apsw
+import msgspec
+
+from capsule.errors import AxonError, FrameInvalid
+from capsule.frames import Hello, frame, receive_frame
+from runtime.abi.errors import LogDamaged, StorageFailed, to_wire
+from runtime.abi.link import PAGE_ENTRIES, PAGE_PROTOCOL, Page, PageRequest, Row
+from runtime.log.chain import GENESIS, digest, link
+
+MAX_REQUEST_BYTES = 1024
+MAX_PAGE_BYTES = 8 * 1024 * 1024
+
+# One row comes back: one step of SQLite, so one hand-over of the interpreter's lock for a whole page.
+_SELECT = """
+SELECT count(*), min(seq), max(seq), CAST(group_concat(body, ',') AS BLOB), group_concat(length(body)),
+       group_concat(hex(chain), '')
+FROM (SELECT seq, body, chain FROM entry WHERE seq >= ? AND seq <= ? ORDER BY seq)
+"""
+
+
+def read_page(connection: apsw.Connection, *, after: int, upto: int, limit: int = PAGE_ENTRIES) -> Page:
+    """The entries above ``after``, checked. Raises ``LogDamaged`` at the first that isn't what was written."""
+    upto = min(upto, after + min(limit, PAGE_ENTRIES))
+    previous = chain_at(connection, after)
+    if previous is None:
+        if connection.execute("SELECT EXISTS(SELECT 1 FROM entry WHERE seq > ?)", (after,)).get:
+            raise LogDamaged(f"entry {after} is missing", seq=after)
+        return Page(after + 1, 0)
+    count, first, last, bodies, lengths, links = connection.execute(_SELECT, (after + 1, upto)).get
+    if not count:
+        return Page(after + 1, 0)
+    if first != after + 1 or last != after + count:
+        raise LogDamaged(f"an entry between {after + 1} and {last} is missing", seq=after + 1)
+    _check(bodies, lengths, bytes.fromhex(links), seq=first, previous=previous)
+    if len(bodies) > MAX_PAGE_BYTES and count > 1:  # a frame has its limit
+        return read_page(connection, after=after, upto=upto, limit=count // 2)
+    return Page(first, count, b"[%b]" % bodies)
+
+
+def chain_at(connection: apsw.Connection, seq: int) -> bytes | None:
+    """The chain up to an entry; None when the log doesn't hold it."""
+    if seq <= 0:
+        return GENESIS
+    chain: bytes | None = connection.execute("SELECT chain FROM entry WHERE seq = ?", (seq,)).get
+    return chain
+
+
+def _check(bodies: bytes, lengths: str, links: bytes, *, seq: int, previous: bytes) -> None:
+    at = 0
+    for number, length in enumerate(map(int, lengths.split(","))):
+        chain = links[32 * number : 32 * number + 32]
+        if link(previous, seq=seq + number, body_digest=digest(bodies[at : at + length])) != chain:
+            raise LogDamaged(f"entry {seq + number} isn't what was written", seq=seq + number)
+        previous = chain
+        at += length + 1
+
+
+def resident_page(rows: list[Row], after: int) -> Page:
+    """A page from rows in memory that follow ``after``."""
+    while len(rows) > 1 and sum(len(row.body) for row in rows) > MAX_PAGE_BYTES:
+        rows = rows[: len(rows) // 2]
+    return Page(after + 1, len(rows), b"[" + b",".join([row.body for row in rows]) + b"]")
+
+
+class PageService:
+    """Answers one peer's requests in a thread of its own; anything but a request ends the connection."""
+
+    def __init__(
+        self, read: Callable[[int, int, int], Page], *, served: Callable[[], None], refused: Callable[[str], None]
+    ) -> None:
+        self._read = read
+        self._served = served
+        self._refused = refused
+
+    def serve(self, sock: socket.socket) -> None:
+        """Until the peer leaves. Blocks."""
+        with sock:
+            try:
+                self._greet(sock)
+                while (payload := receive_frame(sock, MAX_REQUEST_BYTES)) is not None:
+                    request = msgspec.msgpack.decode(payload, type=PageRequest)
+                    self._send(sock, self._answer(request))
+                    self._served()
+            except (FrameInvalid, msgspec.DecodeError) as error:
+                self._refused(str(error))
+            except OSError as error:
+                self._refused(f"the connection broke: {error}")
+
+    def _greet(self, sock: socket.socket) -> None:
+        payload = receive_frame(sock, MAX_REQUEST_BYTES)
+        if payload is None:
+            return
+        hello = msgspec.msgpack.decode(payload, type=Hello)
+        if hello.protocol != PAGE_PROTOCOL:
+            raise FrameInvalid(f"the peer speaks {hello.protocol[:40]!r}, not {PAGE_PROTOCOL!r}")
+        self._send(sock, Hello(protocol=PAGE_PROTOCOL))
+
+    def _answer(self, request: PageRequest) -> Page:
+        try:
+            return self._read(request.after, request.upto, min(max(request.limit, 1), PAGE_ENTRIES))
+        except AxonError as error:
+            return Page(request.after + 1, 0, error=to_wire(error))
+        except (apsw.Error, OSError) as error:
+            return Page(request.after + 1, 0, error=to_wire(StorageFailed(f"the log can't be read: {error}")))
+
+    def _send(self, sock: socket.socket, message: msgspec.Struct) -> None:
+        sock.sendall(frame(msgspec.msgpack.encode(message)))

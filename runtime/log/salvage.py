@@ -1,0 +1,191 @@
+"""A damaged log is set aside whole, and its longest valid part becomes the new one; a cut anywhere only delays that.
+
+Order of the swap: the new file is complete and synced as ``log.db.salvage``; the damaged one gets its new name; its
+write-ahead log follows; the new file gets the name ``log.db``. While ``log.db`` is there, a salvage counts as
+unfinished and is made again; when it is gone, the rest of the swap is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import apsw
+import msgspec
+
+from runtime.abi.entries import STIMULUS_PREFIX, decode
+from runtime.abi.errors import LogDamaged
+from runtime.durable.database import open_reader, open_writer, shm_path, wal_path
+from runtime.durable.files import rename_durable, sync_folder
+from runtime.log import chain, schema
+from runtime.log.carving import carve
+from runtime.log.settings import Mark
+from runtime.log.storage import insertion
+
+DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, apsw.MismatchError)
+"""What SQLite says when a file's content is wrong, as opposed to a disk that fails."""
+ROWS_AT_ONCE = 500
+
+Raw = tuple[int, str, bytes, bytes]
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next boot has to tell of a damage."""
+
+    reason: str
+    set_aside: str | None = None
+    kept: int | None = None
+
+
+def replace(path: Path, *, agent_id: str, session_id: str, reason: str) -> None:
+    """Set the log aside and put what holds of it in its place. Nobody may have it open. Raises ``apsw.Error``."""
+    name = _free_name(path)
+    new = _salvage_path(path)
+    _remove(new)
+    connection = open_writer(new)
+    try:
+        schema.create(connection, agent_id=agent_id, session_id=session_id)
+        kept = _copy_entries(path, connection)
+        _copy_rest(path, connection)
+        told = Told(reason=reason, set_aside=name, kept=kept)
+        connection.execute("UPDATE meta SET note = ?, checked = ?", (msgspec.json.encode(told).decode(), kept))
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    finally:
+        connection.close(True)
+    _remove_beside(new)
+    _swap(path, path.with_name(name))
+
+
+def finish_swap(path: Path) -> None:
+    """Complete what an earlier start began, if it was cut in the middle."""
+    new = _salvage_path(path)
+    if not new.exists():
+        return
+    if path.exists():
+        _remove(new)
+        return
+    reader = open_reader(new)
+    try:
+        told = msgspec.json.decode(reader.execute("SELECT note FROM meta").get, type=Told)
+    finally:
+        reader.close(True)
+    _remove_beside(new)
+    _swap(path, path.with_name(told.set_aside or _free_name(path)))
+
+
+def _swap(path: Path, aside: Path) -> None:
+    sync_folder(path.parent)
+    if path.exists():
+        rename_durable(path, aside)
+    if wal_path(path).exists():
+        rename_durable(wal_path(path), wal_path(aside))
+    shm_path(path).unlink(missing_ok=True)
+    rename_durable(_salvage_path(path), path)
+
+
+def _copy_entries(path: Path, new: apsw.Connection) -> int:
+    """Entries as far as the chain holds: first as SQLite finds them, then from the bytes of the file."""
+    kept, previous = 0, chain.GENESIS
+    marks: dict[tuple[str, str, str], tuple[Mark, int]] = {}
+    for source in (_read, carve):
+        for row in _holding(source(path, kept), after=kept, previous=previous):
+            _insert(new, row)
+            kept, previous = row[0], row[3]
+            _mark(marks, row)
+    _write_marks(new, marks)
+    return kept
+
+
+def _read(path: Path, after: int) -> Iterator[Raw]:
+    """Rows until SQLite meets something that it can't read."""
+    try:
+        reader = open_reader(path)
+        try:
+            yield from reader.execute("SELECT seq, type, body, chain FROM entry WHERE seq > ? ORDER BY seq", (after,))
+        finally:
+            reader.close(True)
+    except DAMAGE:
+        return  # what lies beyond is looked for in the bytes
+
+
+def _holding(rows: Iterator[Raw], *, after: int, previous: bytes) -> Iterator[Raw]:
+    """Rows up to the first that isn't what was written."""
+    for row in rows:
+        try:
+            previous = chain.check([row], after=after, previous=previous)
+        except (LogDamaged, TypeError, AttributeError, ValueError):  # a column may hold anything
+            return
+        after = row[0]
+        yield row
+
+
+def _insert(new: apsw.Connection, row: Raw) -> None:
+    new.execute(insertion(1)[0], row)
+
+
+def _mark(marks: dict[tuple[str, str, str], tuple[Mark, int]], row: Raw) -> None:
+    """Marks come from the entries that are kept: a stimulus that was lost must be taken again when it is sent again."""
+    seq, type_, body, _ = row
+    if not type_.startswith(STIMULUS_PREFIX):
+        return
+    data = decode(body, seq).data
+    captured, source = getattr(data, "captured", None), getattr(data, "source", None)
+    if captured is None or source is None:
+        return
+    key = (source.channel, source.id or "", captured.epoch)
+    high = max(captured.seq, marks[key][0].high if key in marks else 0)
+    marks[key] = (Mark(channel=key[0], source_id=key[1], epoch=key[2], high=high), seq)
+
+
+def _write_marks(new: apsw.Connection, marks: dict[tuple[str, str, str], tuple[Mark, int]]) -> None:
+    newest: dict[tuple[str, str], int] = {}
+    for (channel, source_id, _), (_, seq) in marks.items():
+        newest[channel, source_id] = max(seq, newest.get((channel, source_id), 0))
+    for mark, seq in marks.values():
+        retired = seq != newest[mark.channel, mark.source_id]
+        new.execute(
+            "INSERT INTO mark(channel, source_id, epoch, high, retired, seq) VALUES (?, ?, ?, ?, ?, ?)",
+            (mark.channel, mark.source_id, mark.epoch, mark.high, int(retired), seq),
+        )
+
+
+def _copy_rest(path: Path, new: apsw.Connection) -> None:
+    """Boots and telemetry, as far as they can be read; nothing depends on them."""
+    for table, columns in (
+        ("boot", "number, boot_id, started_ms, after_seq, ended_ms, clean, reopens, note"),
+        ("telemetry", "id, after_seq, events, body"),
+    ):
+        places = ", ".join("?" * len(columns.split(", ")))
+        try:
+            reader = open_reader(path)
+            try:
+                rows = reader.execute(f"SELECT {columns} FROM {table}")
+                while part := list(islice(rows, ROWS_AT_ONCE)):
+                    new.executemany(f"INSERT OR IGNORE INTO {table}({columns}) VALUES ({places})", part)
+            finally:
+                reader.close(True)
+        except (*DAMAGE, apsw.ConstraintError):
+            continue  # the damaged file keeps the rest
+
+
+def _salvage_path(path: Path) -> Path:
+    return path.with_name(path.name + ".salvage")
+
+
+def _free_name(path: Path) -> str:
+    number = 1
+    while path.with_name(f"{path.name}.damaged-{number}").exists():
+        number += 1
+    return f"{path.name}.damaged-{number}"
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    _remove_beside(path)
+
+
+def _remove_beside(path: Path) -> None:
+    wal_path(path).unlink(missing_ok=True)
+    shm_path(path).unlink(missing_ok=True)
+    sync_folder(path.parent)

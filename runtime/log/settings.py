@@ -1,0 +1,57 @@
+"""What the log is told when it opens, and what it tells about the opening."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol, TypeAlias
+
+import msgspec
+
+MAX_BODY_BYTES = 256 * 1024
+MAX_BACKLOG_BYTES = 16 * 1024 * 1024
+MAX_RESERVED_BACKLOG_BYTES = 32 * 1024 * 1024
+
+State: TypeAlias = Literal["ok", "recovering", "failed"]
+"""``recovering``: an error's effect is being found out; ``failed``: the disk can't be written, tried again for ever."""
+
+
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the log writes; ``window_entries`` rows stay in the kernel's memory."""
+
+    commit_interval_ms: int = 0
+    sync_delay_ms: int = 0
+    volatile_data: bool = False
+    window_entries: int = 1024
+    telemetry_events: int = 200_000
+    vfs: str | None = None  # SQLite's name of a file layer, for tests that break it
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """Up to which counter the stimuli of one source and epoch are in the log; ``retired`` epochs are over."""
+
+    channel: str
+    source_id: str
+    epoch: str
+    high: int
+    retired: bool = False
+
+
+class Recovery(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found when the log was opened; ``replayed`` entries were in it, opening took ``replay_ms``."""
+
+    clean_before: bool
+    first_boot: bool
+    replayed: int
+    replay_ms: float
+    last_seq: int
+    boots: int
+    unclean_boots: int
+    actions_closed: int = 0
+    damage: str | None = None
+    set_aside: str | None = None
+
+
+class Flushes(Protocol):
+    """What the log asks of the media store: to keep what was staged, before the rows that refer to it."""
+
+    def flush(self) -> None:
+        """Called in the writer's thread before each commit of entries; never raises."""

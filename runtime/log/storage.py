@@ -1,0 +1,223 @@
+"""The one connection that writes the log: transactions, checkpoints, and opening it again after an error."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import apsw
+
+from runtime.abi.errors import StorageFailed
+from runtime.abi.telemetry import TelemetryEvent
+from runtime.durable.database import open_writer
+from runtime.durable.locks import FileLock
+from runtime.log import chain
+from runtime.log.narration import Narration
+from runtime.log.pending import Batch
+from runtime.log.readers import Readers
+from runtime.log.settings import Mark
+
+ROWS_A_STATEMENT = 512
+CHECKPOINT_PAGES = 1000
+"""After so many pages (4 MB) the write-ahead log is copied into the database when nothing waits."""
+CHECKPOINT_PAGES_AT_MOST = 4000
+"""After so many, even when something waits."""
+TRUNCATE_PAGES = 8000
+"""A reader kept the write-ahead log from being used again and it grew: give the room back."""
+REOPEN_WAIT_S = 5.0
+RETIRED_MARKS = 8
+
+
+class Storage:
+    """Owned by the writer's thread. Any ``apsw.Error`` or ``OSError`` from it leaves the outcome unknown: reopen."""
+
+    def __init__(
+        self, path: Path, *, narration: Narration, readers: Readers, sync_delay_s: float, vfs: str | None
+    ) -> None:
+        self._path = path
+        self._narration = narration
+        self._readers = readers
+        self._sync_delay_s = sync_delay_s
+        self._vfs = vfs
+        self._shared = FileLock(path.with_name("log.lock"))
+        self._live: dict[tuple[str, str], str] = {}
+        self._connection: apsw.Connection | None = None
+        self._synced = False  # a commit went well since the opening
+        self._wal_pages = 0
+        self._checked: int | None = None
+        self._boot = 0
+
+    def adopt(self, connection: apsw.Connection, *, boot: int) -> None:
+        """Go on with a connection that recovery opened and committed on."""
+        self._connection = connection
+        self._synced = True
+        self._boot = boot
+        self._look()
+
+    def _look(self) -> None:
+        """Learn again what the writer remembers of the tables: after an error only the disk knows."""
+        connection = self._open_connection()
+        self._live = {
+            (channel, source_id): epoch
+            for channel, source_id, epoch in connection.execute(
+                "SELECT channel, source_id, epoch FROM mark WHERE retired = 0"
+            )
+        }
+        self._narration.opened(connection)
+
+    def write(self, batch: Batch, events: list[TelemetryEvent]) -> None:
+        """One transaction; when it returns, all of it is on the disk."""
+        connection = self._open_connection()
+        rows = len(batch)
+        if rows <= ROWS_A_STATEMENT and not batch.marks and not events and self._checked is None:
+            self._delay_sync()
+            self._insert(connection, batch)  # alone, a statement is its own transaction: one step, one hand-over
+        else:
+            connection.execute("BEGIN IMMEDIATE")
+            self._insert(connection, batch)
+            self._write_marks(connection, batch.marks)
+            if events:
+                self._narration.write(connection, events)
+            if self._checked is not None:
+                connection.execute("UPDATE meta SET checked = ?", (self._checked,))
+            self._delay_sync()
+            connection.execute("COMMIT")
+            self._checked = None
+        self._synced = True
+        self._wal_pages += connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)[0] + 1
+
+    def checkpoint(self, *, last_seq: int, idle: bool) -> None:
+        """Copy the write-ahead log into the database when it is time; never before a commit proved the opening."""
+        if not self._synced or self._wal_pages < (CHECKPOINT_PAGES if idle else CHECKPOINT_PAGES_AT_MOST):
+            return
+        connection = self._open_connection()
+        self._delay_sync()
+        pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        if copied < pages:  # a reader needs the rest; look again after as many pages more
+            self._wal_pages = min(pages, CHECKPOINT_PAGES // 2)
+            return
+        self._wal_pages = 0
+        self._checked = last_seq
+        if pages > TRUNCATE_PAGES:
+            self._truncate(connection)
+
+    def finish(self, *, ended_ms: int) -> None:
+        """Mark this boot clean and leave everything in the main file."""
+        connection = self._open_connection()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE boot SET clean = 1, ended_ms = ? WHERE number = ?", (ended_ms, self._boot))
+        connection.execute("UPDATE meta SET checked = ifnull((SELECT max(seq) FROM entry), 0)")
+        self._delay_sync()
+        connection.execute("COMMIT")
+        self._delay_sync()
+        self._truncate(connection)
+
+    def suspect(self, seq: int) -> None:
+        """Note that a reader met damage, so that the next opening checks everything."""
+        self._open_connection().execute("UPDATE meta SET suspect = ?", (seq,))
+
+    def close(self) -> None:
+        """Let go of the connection, whatever state it is in; nothing is written by it."""
+        connection, self._connection = self._connection, None
+        self._synced = False
+        self._checked = None
+        if connection is not None:
+            connection.close(True)
+
+    def reopen(self) -> tuple[int, bytes]:
+        """With no connection on the file: evict, open, and return the last ``seq`` and chain really there.
+
+        Raises ``StorageFailed`` when a reader doesn't let go.
+        """
+        self.close()
+        if not self._readers.close(wait_s=REOPEN_WAIT_S):
+            raise StorageFailed("a reader holds the log", path=str(self._path))
+        if not self._shared.acquire(wait_s=REOPEN_WAIT_S):
+            raise StorageFailed("a reader in another process holds the log", path=str(self._path))
+        try:
+            self._connection = open_writer(self._path, vfs=self._vfs)
+            self._wal_pages = CHECKPOINT_PAGES  # unknown: look soon
+            self._look()
+            row = self._connection.execute("SELECT seq, chain FROM entry ORDER BY seq DESC LIMIT 1").get
+        finally:
+            self._shared.release()
+        self._readers.open()
+        return row or (0, chain.GENESIS)
+
+    def prove(self, batch: Batch) -> None:
+        """The first transaction after ``reopen``: it syncs, so what was read there is on the disk when it returns."""
+        connection = self._open_connection()
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE boot SET reopens = reopens + 1 WHERE number = ?", (self._boot,))
+        self._insert(connection, batch)
+        self._write_marks(connection, batch.marks)
+        self._delay_sync()
+        connection.execute("COMMIT")
+        self._synced = True
+
+    def _insert(self, connection: apsw.Connection, batch: Batch) -> None:
+        columns = batch.columns
+        for start in range(0, len(columns), 4 * ROWS_A_STATEMENT):
+            part = columns[start : start + 4 * ROWS_A_STATEMENT] if len(columns) > 4 * ROWS_A_STATEMENT else columns
+            statement, size = insertion(len(part) // 4)
+            connection.execute(statement, [*part, *(None,) * (4 * size - len(part))])
+
+    def _write_marks(self, connection: apsw.Connection, marks: list[tuple[Mark, int]]) -> None:
+        newest = {(m.channel, m.source_id, m.epoch): (m, seq) for m, seq in marks}
+        for (channel, source_id, epoch), (mark, seq) in newest.items():
+            connection.execute(
+                "INSERT INTO mark(channel, source_id, epoch, high, retired, seq) VALUES (?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET high = max(high, excluded.high), retired = excluded.retired,"
+                " seq = excluded.seq",
+                (channel, source_id, epoch, mark.high, int(mark.retired), seq),
+            )
+            if not mark.retired and self._live.get((channel, source_id)) != epoch:
+                self._retire_others(connection, mark)
+                self._live[channel, source_id] = epoch
+
+    def _retire_others(self, connection: apsw.Connection, mark: Mark) -> None:
+        """A new epoch took over: the others of that source are over, and only the last of them are remembered."""
+        source = (mark.channel, mark.source_id, mark.epoch)
+        connection.execute(
+            "UPDATE mark SET retired = 1 WHERE channel = ? AND source_id = ? AND epoch <> ? AND retired = 0", source
+        )
+        connection.execute(
+            "DELETE FROM mark WHERE channel = ?1 AND source_id = ?2 AND epoch IN (SELECT epoch FROM mark"
+            " WHERE channel = ?1 AND source_id = ?2 AND epoch <> ?3 ORDER BY seq DESC LIMIT -1 OFFSET ?4)",
+            (*source, RETIRED_MARKS),
+        )
+
+    def _truncate(self, connection: apsw.Connection) -> None:
+        """Give the write-ahead log's room back; when a reader is in the way, another time."""
+        try:
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            return
+
+    def _delay_sync(self) -> None:
+        if self._sync_delay_s:
+            time.sleep(self._sync_delay_s)
+
+    def _open_connection(self) -> apsw.Connection:
+        if self._connection is None:
+            raise StorageFailed("the log isn't open", path=str(self._path))
+        return self._connection
+
+
+@lru_cache(maxsize=16)
+def _insertion(size: int) -> str:
+    values = ", ".join(["(?, ?, ?, ?)"] * size)
+    return (
+        "INSERT OR ROLLBACK INTO entry(seq, type, body, chain)"
+        f" SELECT * FROM (VALUES {values}) WHERE column1 IS NOT NULL"
+    )
+
+
+def insertion(rows: int) -> tuple[str, int]:
+    """A statement for at least so many rows, the unused filled with NULL: a few statements serve every size.
+
+    One statement for many rows is one step of SQLite, and one hand-over of the interpreter's lock.
+    """
+    size = 1 << max(rows - 1, 0).bit_length()
+    return _insertion(size), size

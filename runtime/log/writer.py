@@ -1,0 +1,161 @@
+"""The writer: one thread that makes batches durable, and after an error finds out what the disk really has."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import apsw
+
+from runtime.abi.clock import wall_ms
+from runtime.abi.errors import StorageFailed
+from runtime.abi.link import Row
+from runtime.log import chain
+from runtime.log.narration import Narration
+from runtime.log.pending import Batch, Pending
+from runtime.log.settings import Flushes, State
+from runtime.log.storage import Storage
+
+FIRST_PAUSE_S = 0.1
+LONGEST_PAUSE_S = 5.0
+
+
+class Writer:
+    """``settled(seq)`` and ``changed(state, reason)`` are called in its thread, in the order of what they tell."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        pending: Pending,
+        narration: Narration,
+        media: Flushes,
+        held: Callable[[int], list[Row]],
+        durable: tuple[int, bytes],
+    ) -> None:
+        self._storage = storage
+        self._pending = pending
+        self._narration = narration
+        self._media = media
+        self._held = held  # the rows in memory above a seq
+        self._durable_seq, self._durable_chain = durable
+        self._state: State = "ok"
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+        self.settled: Callable[[int], None] = lambda _seq: None
+        self.changed: Callable[[State, str], None] = lambda _state, _reason: None
+        self.ended: Callable[[], None] = lambda: None
+        self.commit_s: deque[float] = deque(maxlen=100_000)
+        self.suspect: int | None = None  # a reader met damage here
+        self.clean = False  # whether the end is to be marked as one
+
+    def start(self) -> None:
+        """Begin to write what is pending."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for its end. Blocks."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while (batch := self._pending.take()) is not None:
+                self._attempt(batch, self._narration.due())
+            self._finish()
+        finally:
+            self._storage.close()
+            self.ended()
+
+    def _attempt(self, batch: Batch, telemetry: bool) -> None:  # noqa: FBT001 - private, two callers
+        events = self._narration.pack() if telemetry else []
+        began = time.monotonic()
+        try:
+            self._media.flush()
+            self._storage.write(batch, events)
+        except (apsw.Error, OSError) as error:
+            self._narration.put_back(events)
+            self._regain(batch, error)
+            return
+        self.commit_s.append(time.monotonic() - began)
+        self._settle(batch)
+        self._tidy()
+
+    def _settle(self, batch: Batch) -> None:
+        if batch.columns:
+            self._durable_seq, self._durable_chain = batch.last_seq, batch.columns[-1]
+            self.settled(batch.last_seq)
+
+    def _tidy(self) -> None:
+        """What can wait until the batch is acknowledged."""
+        try:
+            if self.suspect is not None:
+                self._storage.suspect(self.suspect)
+                self.suspect = None
+            self._storage.checkpoint(last_seq=self._durable_seq, idle=not self._pending)
+        except (apsw.Error, OSError) as error:
+            self._regain(Batch(), error)
+
+    def _regain(self, batch: Batch, error: Exception) -> None:
+        """The outcome is unknown: acknowledge nothing until a new opening shows what is there and a commit holds."""
+        self._change("recovering", str(error))
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                seq, link = self._storage.reopen()
+                again = self._above(seq, link, batch)
+                self._media.flush()
+                self._storage.prove(again)
+            except (apsw.Error, OSError) as failure:
+                self._storage.close()
+                self._change("failed", str(failure))
+                if self._pending.closed:
+                    return
+                self._pending.pause(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            else:
+                self._settle(batch)
+                self._change("ok", "")
+                return
+
+    def _above(self, seq: int, link: bytes, batch: Batch) -> Batch:
+        """What the disk lacks, byte for byte as it was admitted; ``seq`` and ``link`` are the last it has."""
+        again = Batch()
+        again.marks = batch.marks
+        first = batch.columns[0] if batch.columns else self._durable_seq + 1
+        if seq >= first:
+            at = 4 * (seq - first + 1)
+            if at > len(batch.columns) or batch.columns[at - 1] != link:
+                raise StorageFailed(f"the log has an entry {seq} that this kernel didn't write", seq=seq)
+            again.columns = batch.columns[at:]
+        else:
+            again.columns = self._lost(seq, link, first) + batch.columns
+        again.last_seq = batch.last_seq
+        return again
+
+    def _lost(self, seq: int, link: bytes, first: int) -> list[object]:
+        """Acknowledged entries that the disk had confirmed and doesn't have; memory may still hold them."""
+        rows = self._held(seq)[: first - 1 - seq]
+        columns: list[object] = []
+        for row in rows:
+            link = chain.link(link, seq=row.seq, body_digest=chain.digest(row.body))
+            columns += (row.seq, row.type, row.body, link)
+        if link != self._durable_chain:
+            raise StorageFailed(f"the disk lost entries after {seq} that it had confirmed", seq=seq + 1)
+        return columns
+
+    def _change(self, state: State, reason: str) -> None:
+        if state != self._state:
+            self._state = state
+            self.changed(state, reason)
+
+    def _finish(self) -> None:
+        if self._state != "ok":
+            return
+        if self._narration.due(closing=True):
+            self._attempt(Batch(), telemetry=True)
+        if self.clean and self._state == "ok":
+            try:
+                self._storage.finish(ended_ms=wall_ms())
+            except (apsw.Error, OSError) as error:
+                self._change("failed", str(error))
