@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
+from capsule.errors import FrameInvalid
 from capsule.frames import Hello, frame, receive_frame
-from runtime.abi.errors import AgentNotRunning, FrameInvalid, from_wire
+from runtime.abi.errors import AgentNotRunning, from_wire
 from runtime.abi.observe import CONTROL_PROTOCOL, Answer, Request, RunFile
 
 RUN_FILE = "run.json"
@@ -37,14 +38,19 @@ class Control:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(timeout_s)
         try:
-            self._socket.connect(self.run.control)
-            self._socket.sendall(frame(msgspec.msgpack.encode(Hello(protocol=CONTROL_PROTOCOL, pid=os.getpid()))))
-            hello = msgspec.msgpack.decode(self._received(), type=Hello)
-        except (OSError, msgspec.MsgspecError) as error:
+            self._greet()
+        except BaseException as error:
             self._socket.close()
-            raise AgentNotRunning(f"the kernel of {folder} doesn't answer: {error}", folder=str(folder)) from error
+            if isinstance(error, OSError | msgspec.MsgspecError):
+                raise AgentNotRunning(f"the kernel of {folder} doesn't answer: {error}", folder=str(folder)) from error
+            raise
+
+    def _greet(self) -> None:
+        """Connect and exchange hellos; ``FrameInvalid`` when another protocol is spoken there."""
+        self._socket.connect(self.run.control)
+        self._socket.sendall(frame(msgspec.msgpack.encode(Hello(protocol=CONTROL_PROTOCOL, pid=os.getpid()))))
+        hello = msgspec.msgpack.decode(self._received(), type=Hello)
         if hello.protocol != CONTROL_PROTOCOL:
-            self._socket.close()
             raise FrameInvalid(f"the kernel speaks {hello.protocol!r}, this command {CONTROL_PROTOCOL!r}")
 
     def ask(self, verb: str, **args: Any) -> Any:
@@ -68,7 +74,9 @@ class Control:
     def __enter__(self) -> Control:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _received(self) -> bytes:

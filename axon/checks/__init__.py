@@ -1,0 +1,1 @@
+"""What ``axon doctor`` looks at: one file a subject."""

@@ -1,0 +1,49 @@
+"""The ``axon`` command: one program, a command for each thing a person does with an agent."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from axon.commands import log
+from axon.commands.doctor import doctor
+from axon.commands.init import init
+from axon.commands.interrupt import interrupt
+from axon.commands.run import run
+from axon.commands.say import say
+from axon.commands.stop import stop
+from axon.report import error_lines
+from capsule.errors import AxonError
+
+app = typer.Typer(
+    name="axon",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="Run embodied agents: sensors in over MQTT, one durable log, a brain at its own rhythm.\n\n"
+    "An agent is a folder with an axon.toml. `axon init DIR` makes one, `axon run DIR` runs it, and the other commands "
+    "talk to it from another terminal.\n\n"
+    "Exit status: 0 done, 1 refused or failed (the code and what to do are printed), 2 wrong usage.",
+)
+for command in (init, run, say, interrupt, stop, doctor):
+    app.command()(command)
+app.add_typer(log.app, name="log")
+
+
+def main() -> None:
+    """Run the command line; a refusal is printed as its code, what happened and what to do."""
+    try:
+        app()
+    except AxonError as error:
+        print(error_lines(error), file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
