@@ -1,4 +1,4 @@
-"""The kernel's process: ``axon run`` becomes this, so that what it needed to read its arguments isn't kept in memory."""
+"""The kernel's process: ``axon run`` becomes this, so that reading its arguments costs no memory later."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from runtime.durable.files import write_durable
 from runtime.kernel.console import Console
 from runtime.kernel.kernel import Kernel
 from runtime.kernel.setup import Asked, Setup
-from runtime.mqtt.broker import plan
+from runtime.mqtt.broker import BrokerPlan, plan
 
 SHIPPED_COGNETS = Path(cognets.__file__).parent
 
 
 async def _inline_brain(link: Any, pages: Any, cognet_path: str) -> None:
     """The brain in this process, for debugging; imported only then."""
-    from runtime.brain.process import run_brain
+    from runtime.brain.brain import run_brain
 
-    await run_brain(link, pages, cognet_path=Path(cognet_path))
+    await run_brain(link, pages, cognet_path=cognet_path)
 
 
-async def _run(setup: Setup, options: RunOptions, console: Console) -> Summary:
-    broker = plan(setup.agent.broker, setup.data / "broker")
+async def _run(setup: Setup, broker: BrokerPlan, options: RunOptions, console: Console) -> Summary:
     status = [sys.executable, "-m", "axon.status", str(options.folder)]
     kernel = Kernel(
         setup,
@@ -67,8 +66,11 @@ def main() -> int:
             ),
             shipped_cognets=SHIPPED_COGNETS,
         )
+        _pin(setup)
+        wanted = setup.agent.broker
+        broker = plan(wanted.url, setup.data / "broker", ca_file=wanted.ca_file, version=wanted.protocol)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            summary = runner.run(_run(setup, options, console))
+            summary = runner.run(_run(setup, broker, options, console))
     except AxonError as error:
         console.say(str(error))
         return 1

@@ -22,7 +22,10 @@ def show(figure: Figure) -> None:
     verdict = {True: "ok  ", False: "MISS", None: "    "}[figure.ok]
     goal = "" if figure.goal is None else f"  goal {figure.goal:g}"
     reference = "" if figure.reference_value is None else f" = {figure.reference_value:g}"
-    print(f"{verdict} {figure.name:36} {figure.value:>10g} {figure.unit}{goal}  ({figure.reference}{reference})", flush=True)
+    print(
+        f"{verdict} {figure.name:36} {figure.value:>10g} {figure.unit}{goal}  ({figure.reference}{reference})",
+        flush=True,
+    )
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""One ``output()`` of the brain alone: from the call to durable, beside a bare SQLite commit and a socket round trip."""
+"""One ``output()`` of the brain alone, from the call to durable, beside a SQLite commit and a socket round trip."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def figures() -> Iterator[Figure]:
 
 def commit_ms(path: str) -> float:
     """The median of one-row commits with the log's settings on the same disk."""
-    db = apsw.Connection(f"file:{path}?psow=0", flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI)
+    db = apsw.Connection(
+        f"file:{path}?psow=0", flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    )
     for pragma in ("page_size=4096", "journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=0", "mmap_size=0"):
         db.execute(f"PRAGMA {pragma}").fetchall()
     db.execute("CREATE TABLE entry(seq INTEGER PRIMARY KEY, type TEXT, body BLOB, chain BLOB)")

@@ -1,4 +1,4 @@
-"""The 30 Hz rhythm of the rover, beside a bare sleeping loop, with a good disk and with a bad card; and what it costs."""
+"""The 30 Hz rhythm of the rover beside a bare sleeping loop, with a good disk and a bad card, and its cost."""
 
 from __future__ import annotations
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Any
 
 from capsule.errors import AxonError
 from runtime.abi.clock import mono_us
 from runtime.abi.link import Admitted, Ended, Loaded, Missed, Row, Welcome
 from runtime.abi.telemetry import (
     Loaded as LoadedFact,
+)
+from runtime.abi.telemetry import (
     Refused,
     TelemetryEvent,
     WakeAdmitted,
-    WakesMissed,
     WakeSettled,
+    WakesMissed,
 )
 from runtime.kernel.brain_link import BrainLink
 from runtime.kernel.narrator import Narrator
@@ -46,7 +47,6 @@ class BrainHost:
         self._statistics = statistics
         self._say = say
         self._kill = kill
-        self._started_us = mono_us()
         self.link: BrainLink | None = None
         self.wakes = 0
         self.folded = 0
@@ -63,9 +63,14 @@ class BrainHost:
         )
         return self.link
 
-    def serve_pages(self, sock: socket.socket, link: BrainLink) -> None:
+    def serve_pages(self, sock: socket.socket) -> None:
         """History for the present life; each page counts as a heartbeat."""
-        self._setup.log.serve_pages(sock, on_page=link.heard)
+        self._setup.log.serve_pages(sock)
+
+    def heard(self) -> None:
+        """A page was served: the brain is alive, though its loop waits. Any thread."""
+        if self.link:
+            self.link.heard()
 
     def stream(self, rows: list[Row]) -> None:
         """Entries were admitted."""
@@ -138,7 +143,7 @@ class BrainHost:
     def wake_began(self, message: Admitted) -> None:
         """A wake was admitted."""
         if self.first_wake_ms is None:
-            self.first_wake_ms = round((mono_us() - self._started_us) / 1000, 1)
+            self.first_wake_ms = round((mono_us() - self._setup.began_us) / 1000, 1)
         self.wakes = max(self.wakes, message.ordinal)
         self._statistics.wakes.began(message.late_us, message.overlap)
         self._narrator.tell(
@@ -167,7 +172,7 @@ class BrainHost:
     def wakes_missed(self, message: Missed) -> None:
         """A clock skipped periods, or an admission had to wait."""
         if message.reason == "clock":
-            self._statistics.wakes.missed += message.count
+            self._statistics.wakes.skipped(message.count)
         self._narrator.tell("kernel:wake:missed", WakesMissed(count=message.count, reason=message.reason))
 
     def brain_told(self, event: TelemetryEvent) -> None:
@@ -178,7 +183,3 @@ class BrainHost:
         """It broke the protocol."""
         self._narrator.tell("kernel:link:refused", Refused(code=error.code, example=error.message[:500]))
         self._kill(error.message)
-
-    def facts(self) -> dict[str, Any]:
-        """For the summary's ``boot``."""
-        return {"brain_folded": self.folded, "first_wake_ms": self.first_wake_ms}

@@ -95,7 +95,7 @@ class BrainLink(asyncio.Protocol):
         self._transport = transport
         self._write(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's own signature)
         """The brain is gone; calls that still run end by themselves."""
         self._transport = None
         self.stopped.set()

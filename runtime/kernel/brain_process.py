@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from capsule.sandbox.launch import launch
-from capsule.sandbox.plan import Bind, Limits, python_plan
+from capsule.sandbox.launcher import launch
+from capsule.sandbox.limits import Limits
+from capsule.sandbox.plan import Bind, python_plan
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_link import BrainLink
 from runtime.kernel.process import Process
@@ -32,7 +34,7 @@ class Sockets(msgspec.Struct, frozen=True):
         """Two pairs; the kernel's end of the link doesn't block."""
         link, brain_link = socket.socketpair()
         pages, brain_pages = socket.socketpair()
-        link.setblocking(False)  # noqa: FBT003 (the socket module's own signature)
+        link.setblocking(False)
         return cls(link, pages, brain_link, brain_pages)
 
     def close_brain_ends(self) -> None:
@@ -67,7 +69,15 @@ def start_brain(start: BrainStart, *, ended: Callable[[int], None], said: Callab
     finally:
         sockets.close_brain_ends()
     attach(start.host, sockets, COGNET_IN_SANDBOX if start.sandboxed else str(start.cognet))
-    return Process(launched, ended=ended, said=said)
+
+    def closed(code: int) -> None:
+        launched.close()
+        ended(code)
+
+    process = Process(launched.popen, ended=closed, said=said, guest=lambda: launched.guest_pid)
+    assert launched.popen.stdout
+    process.listen(os.dup(launched.popen.stdout.fileno()))
+    return process
 
 
 def attach(host: BrainHost, sockets: Sockets, cognet_path: str) -> None:
@@ -76,7 +86,7 @@ def attach(host: BrainHost, sockets: Sockets, cognet_path: str) -> None:
     loop = asyncio.get_running_loop()
     connecting = loop.create_task(_connect(link, sockets.link))
     connecting.add_done_callback(lambda task: task.result())
-    host.serve_pages(sockets.pages, link)
+    host.serve_pages(sockets.pages)
 
 
 async def _connect(link: BrainLink, sock: socket.socket) -> None:

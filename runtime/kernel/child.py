@@ -1,6 +1,6 @@
-"""The first breath of a child process: die with the kernel, take the right priority and cores, become the program.
+"""The first breath of a child process: die with the kernel, take the right cores, become the program.
 
-Run as a plain script (``python -I -S child.py PARENT NICE CORES PROGRAM ...``), so that the kernel never forks
+Run as a plain script (``python -I -S child.py PARENT CORES PROGRAM ...``), so that the kernel never forks
 Python code of its own and the death signal is set by the thread that lives as long as the child.
 """
 
@@ -14,12 +14,10 @@ PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """Set the death signal, check that the parent still lives, then exec."""
-    parent, nice, cores, *argv = sys.argv[1:]
+    parent, cores, *argv = sys.argv[1:]
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != int(parent):
         os._exit(0)  # the kernel ended before the signal was set
-    if int(nice):
-        os.nice(int(nice))
     if cores:
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     os.execvp(argv[0], argv)

@@ -31,9 +31,7 @@ class StopReport(msgspec.Struct, frozen=True, kw_only=True):
 class Emergency:
     """Owns the latch while the kernel runs."""
 
-    def __init__(
-        self, *, latch: StopLatch, log: Log, narrator: Narrator, changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, *, latch: StopLatch, log: Log, narrator: Narrator, changed: Callable[[], None]) -> None:
         self._latch = latch
         self._log = log
         self._narrator = narrator

@@ -35,7 +35,7 @@ class Exchange:
         """Connect and stay connected. The broker keeps the stimuli's session while this kernel is away."""
         stimuli = address.named(f"axon-{self._agent}-kernel", clean_session=False)
         commands = address.named(f"axon-{self._agent}-commands")
-        will = Will(topics.status(self._agent), OFFLINE, qos=1, retain=True)
+        will = Will(topic=topics.status(self._agent), payload=OFFLINE, qos=1, retain=True)
         self._tasks = [
             asyncio.create_task(keep_connected(stimuli, self._stimuli, tell=self._tell)),
             asyncio.create_task(keep_connected(commands, self._serve_commands, will=will)),

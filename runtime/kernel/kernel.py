@@ -18,10 +18,11 @@ from runtime.abi.link import Row as EntryRow
 from runtime.abi.observe import RunFile
 from runtime.abi.payloads import SystemMessage
 from runtime.abi.summary import Summary
-from runtime.abi.telemetry import Fact, Refused, Storage
+from runtime.abi.telemetry import Fact, Storage
 from runtime.config.store import store_type
 from runtime.ingest.command import Command, CommandGate
 from runtime.ingest.ingest import Ingest
+from runtime.ingest.refusals import Refusals
 from runtime.kernel import run_clock
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_process import BrainStart, Sockets, attach, start_brain
@@ -121,11 +122,10 @@ class Kernel:
             agent=self._agent,
             ingest=self.ingest,
             log=self._log,
-            statistics=self.statistics,
-            tell=self._narrator.tell,
             transient=self.brain.stream,
         )
         self._delivery = Delivery(agent=self._agent)
+        self._command_refusals = Refusals("kernel:command:refused", self._narrator.tell)
         self._commands = Commands(
             agent=self._agent, gate=CommandGate(), status=self._status, act=self._act, refused=self._refuse_command
         )
@@ -147,7 +147,7 @@ class Kernel:
         try:
             await self._start()
             await run_clock.until_ready(self._ready, brain_up=self.brain.loaded, stopping=self._stopping)
-            self.statistics.begin()
+            self.statistics.begin(self.ingest.counts)
             await run_clock.count(for_s, stopping=self._stopping)
         finally:
             await self._shutdown()
@@ -162,6 +162,7 @@ class Kernel:
         self._log.on_admitted = self.brain.stream
         self._log.on_durable = self._durable
         self._log.on_state = self._storage
+        self._log.on_page = self.brain.heard
         self._log.start(loop)
         self._tell_boot()
         run = await self._open_sockets()
@@ -206,13 +207,11 @@ class Kernel:
             cores=sorted(self._setup.profile.cores.usable("kernel", os.sched_getaffinity(0))),
             host=self.brain,
         )
-        self._supervisor.add(
-            Row(name="brain", start=lambda ended, said: start_brain(start, ended=ended, said=said))
-        )
+        self._supervisor.add(Row(name="brain", start=lambda ended, said: start_brain(start, ended=ended, said=said)))
 
     async def _shutdown(self) -> None:
         """The order of DESIGN 6; correctness never depends on any of it."""
-        self.statistics.finish()
+        self.statistics.finish(self.ingest.counts, self._log.last_seq)
         self._stopping.set()
         self._narrator.tell("kernel:shutdown", Fact())
         await self.brain.stop(GRACE_S)
@@ -248,7 +247,7 @@ class Kernel:
         while True:
             await asyncio.sleep(TICK_S)
             self.statistics.committed(self._log.commit_times())
-            self.ingest.report_refusals()
+            self._command_refusals.flush(mono_us())
             now_ms = wall_ms() - mono_us() / 1000
             if abs(now_ms - offset_ms) > CLOCK_STEP_MS:
                 self._clock_stepped(round(now_ms - offset_ms))
@@ -262,9 +261,7 @@ class Kernel:
 
     async def _sample(self) -> None:
         pids = {"kernel": (os.getpid(), 0), **self._supervisor.pids()}
-        await asyncio.to_thread(
-            self.statistics.process_meter.sample, pids, self._setup.media.resident_bytes
-        )
+        await asyncio.to_thread(self.statistics.process_meter.sample, pids, self._setup.media.resident_bytes)
 
     def _clock_stepped(self, by_ms: int) -> None:
         text = f"the wall clock stepped by {by_ms / 1000:+.1f} s; order is by seq and unchanged"
@@ -276,12 +273,13 @@ class Kernel:
         """Entries are on the disk: now the world may hear of them."""
         seq = rows[-1].seq
         self._intake.durable(seq)
-        self.statistics.stimuli.durable(seq)
         self._bus.durable(rows)
         self._delivery.durable(rows)
 
     def _storage(self, state: str, reason: str) -> None:
-        self._narrator.tell("kernel:log:storage", Storage(state=state, reason=reason, durable_seq=self._log.durable_seq))
+        self._narrator.tell(
+            "kernel:log:storage", Storage(state=state, reason=reason, durable_seq=self._log.durable_seq)
+        )
         self._console.say(f"[kernel] storage is {state}{': ' if reason else ''}{reason}")
 
     def _tell_boot(self) -> None:
@@ -314,7 +312,6 @@ class Kernel:
 
     async def _say(self, text: str, channel: str = "person", source: str = "") -> dict[str, int]:
         row = self.ingest.say(channel, text, source or None)
-        self.statistics.stimuli.took(channel, outcome="admitted", seq=row.seq, gaps=0)
         await self._log.durable(row.seq)
         return {"seq": row.seq}
 
@@ -326,11 +323,11 @@ class Kernel:
         by = command.by or "mqtt"
         work: Awaitable[int | StopReport]
         if command.name == "interrupt":
-            work = self._emergency.interrupt(by=by, reason=command.reason, command=command.id)
+            work = self._emergency.interrupt(by=by, reason=command.reason or "", command=command.id)
         elif command.clear:
             work = self._emergency.clear(by=by)
         else:
-            work = self._emergency.stop(by=by, reason=command.reason)
+            work = self._emergency.stop(by=by, reason=command.reason or "")
         self._keep(self._finish(command, work))
 
     async def _finish(self, command: Command, work: Awaitable[int | StopReport]) -> None:
@@ -340,8 +337,7 @@ class Kernel:
             self._console.say(f"[kernel] {command.name} over MQTT: {error}")
 
     def _refuse_command(self, error: CommandRefused) -> None:
-        self.ingest.refused[error.code] = self.ingest.refused.get(error.code, 0) + 1
-        self._narrator.tell("kernel:command:refused", Refused(code=error.code, example=error.message[:500]))
+        self._command_refusals.add(error.code, error.message, channel="", now_us=mono_us())
 
     def _status(self) -> Status:
         return Status(
@@ -352,7 +348,7 @@ class Kernel:
 
     def _ready(self) -> bool:
         """Whether every driver has delivered once."""
-        seen = self._intake.delivered
+        seen = [channel for channel, counts in self.ingest.counts.items() if counts.received]
         return all(
             any(name == s.channel or name.startswith(f"{s.channel}.") for name in seen)
             for s in self._setup.agent.sensors
@@ -364,7 +360,8 @@ class Kernel:
             self._setup,
             statistics=self.statistics,
             brain=self.brain,
-            refused=self.ingest.refused,
+            refused=self.ingest.refused | self._command_refusals.totals,
+            counts=self.ingest.counts,
             stopped=self._emergency.latched,
         )
 

@@ -29,15 +29,20 @@ class Handle(Protocol):
 class Process:
     """Watches one child through a pidfd; ``ended`` is called once, on the loop, with the exit code.
 
-    ``guest_pid`` is the process that does the work, which in a sandbox is not the one that was started.
+    ``guest`` tells the pid of the process that does the work, which in a sandbox is not the one that was started.
     """
 
     def __init__(
-        self, handle: Handle, *, ended: Callable[[int], None], said: Callable[[str], None], guest_pid: int | None = None
+        self,
+        handle: Handle,
+        *,
+        ended: Callable[[int], None],
+        said: Callable[[str], None],
+        guest: Callable[[], int | None] | None = None,
     ) -> None:
         self.handle = handle
         self.pid = handle.pid
-        self.guest_pid = guest_pid or handle.pid
+        self._guest = guest
         self.last_words: deque[str] = deque(maxlen=LAST_WORDS)
         self._ended = ended
         self._said = said
@@ -55,6 +60,11 @@ class Process:
         """Send a signal; nothing happens when it has ended."""
         if self._pidfd >= 0:
             signal.pidfd_send_signal(self._pidfd, number)
+
+    @property
+    def working_pid(self) -> int:
+        """The process that does the work; 0 while a sandbox is still being built."""
+        return self.pid if self._guest is None else self._guest() or 0
 
     @property
     def alive(self) -> bool:
@@ -87,19 +97,21 @@ class Process:
             self._said(text)
 
 
-def spawn(argv: Sequence[str], *, nice: int = 0, cores: Sequence[int] = (), own_output: bool = True) -> tuple[
-    subprocess.Popen[bytes], int | None
-]:
+def spawn(
+    argv: Sequence[str], *, cores: Sequence[int] = (), told: bytes = b"", own_output: bool = True
+) -> tuple[subprocess.Popen[bytes], int | None]:
     """Start a program that dies with this thread; returns it and the pipe with its output.
+
+    ``told`` waits on its standard input: up to a pipe's 64 KB, out of sight of other users, unlike arguments.
 
     Call it on the main thread alone: the death signal follows the thread that started the child.
     """
     pipe: tuple[int, int] | None = os.pipe() if own_output else None
-    trampoline = [sys.executable, "-I", "-S", CHILD, str(os.getpid()), str(nice), ",".join(map(str, cores)), *argv]
+    trampoline = [sys.executable, "-I", "-S", CHILD, str(os.getpid()), ",".join(map(str, cores)), *argv]
     try:
         popen = subprocess.Popen(
             trampoline,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=pipe[1] if pipe else None,
             stderr=pipe[1] if pipe else None,
             start_new_session=own_output,
@@ -107,4 +119,7 @@ def spawn(argv: Sequence[str], *, nice: int = 0, cores: Sequence[int] = (), own_
     finally:
         if pipe:
             os.close(pipe[1])
+    assert popen.stdin
+    os.write(popen.stdin.fileno(), told)
+    popen.stdin.close()
     return popen, pipe[0] if pipe else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 
@@ -27,18 +28,24 @@ def sensor_rows(setup: Setup, address: BrokerAddress) -> list[Row]:
     """One driver process a sensor."""
     cores = _cores(setup.profile, "sensors")
     return [
-        _row(sensor.name, _sensor_argv(setup.agent.agent.name, sensor, address), cores=cores)
+        _row(
+            sensor.name,
+            [sys.executable, "-m", "sensors", sensor.driver],
+            cores=cores,
+            told=_settings(setup.agent.agent.name, sensor, address),
+        )
         for sensor in setup.agent.sensors
     ]
 
 
 def program_row(name: str, argv: list[str]) -> Row:
     """An observer that owns the terminal, such as the live status; its clean end is an end."""
-    return Row(name=name, start=lambda ended, said: _start(argv, (), ended, said, own_output=False), quick=True)
+    return Row(name=name, start=partial(_start, argv, own_output=False), quick=True)
 
 
-def _sensor_argv(agent: str, sensor: Sensor, address: BrokerAddress) -> list[str]:
-    options = {
+def _settings(agent: str, sensor: Sensor, address: BrokerAddress) -> bytes:
+    """What the driver reads on its standard input; a password among it is nobody else's business."""
+    settings = {
         **sensor.options,
         "agent": agent,
         "broker": msgspec.to_builtins(address),
@@ -46,28 +53,30 @@ def _sensor_argv(agent: str, sensor: Sensor, address: BrokerAddress) -> list[str
         "source": sensor.source,
         "fps": sensor.fps,
         "id": sensor.id,
+        "transient": sensor.transient,
         "parent": os.getpid(),
     }
-    return [sys.executable, "-m", "sensors", sensor.driver, msgspec.json.encode(options).decode()]
+    return msgspec.json.encode(settings)
 
 
 def _cores(profile: Profile, role: str) -> list[int]:
     return sorted(profile.cores.usable("kernel" if role == "kernel" else "sensors", os.sched_getaffinity(0)))
 
 
-def _row(name: str, argv: Sequence[str], *, cores: Sequence[int]) -> Row:
-    return Row(name=name, start=lambda ended, said: _start(argv, cores, ended, said, own_output=True))
+def _row(name: str, argv: Sequence[str], *, cores: Sequence[int], told: bytes = b"") -> Row:
+    return Row(name=name, start=partial(_start, argv, cores=cores, told=told))
 
 
 def _start(
     argv: Sequence[str],
-    cores: Sequence[int],
     ended: Callable[[int], None],
     said: Callable[[str], None],
     *,
-    own_output: bool,
+    cores: Sequence[int] = (),
+    told: bytes = b"",
+    own_output: bool = True,
 ) -> Process:
-    popen, output = spawn(argv, cores=cores, own_output=own_output)
+    popen, output = spawn(argv, cores=cores, told=told, own_output=own_output)
     process = Process(popen, ended=ended, said=said)
     if output is not None:
         process.listen(output)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from runtime.abi.summary import Boot, Summary, Wakes
+from runtime.abi.summary import Boot, ChannelCounts, Summary, Wakes
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.setup import Setup
 from runtime.kernel.statistics import MB, Statistics, spread
 
 
 def reckon(
-    setup: Setup, *, statistics: Statistics, brain: BrainHost, refused: dict[str, int], stopped: bool
+    setup: Setup,
+    *,
+    statistics: Statistics,
+    brain: BrainHost,
+    counts: dict[str, ChannelCounts],
+    refused: dict[str, int],
+    stopped: bool,
 ) -> Summary:
     """The figures since counting began; memory only."""
     log, recovery = setup.log, setup.log.recovery
@@ -19,7 +25,7 @@ def reckon(
         session=setup.session.id,
         seconds=round(seconds, 3),
         wakes=_wakes(statistics, seconds),
-        stimuli=statistics.stimuli.counts(),
+        stimuli=statistics.stimuli(counts, log.durable_seq),
         commit_ms=spread(list(statistics.commit_ms)),
         commits=statistics.commits,
         entries=log.last_seq - log.first_seq + 1 if log.last_seq else 0,

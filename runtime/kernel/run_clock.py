@@ -14,7 +14,7 @@ async def until_ready(ready: Callable[[], bool], *, brain_up: asyncio.Event, sto
     await _first(brain_up.wait(), stopping.wait())
     try:
         async with asyncio.timeout(READY_S):
-            while not ready() and not stopping.is_set():
+            while not ready() and not stopping.is_set():  # noqa: ASYNC110 (a few looks at counters, once a run)
                 await asyncio.sleep(LOOK_S)
     except TimeoutError:
         pass  # the summary shows which channel is missing

@@ -6,17 +6,20 @@ import sys
 from pathlib import Path
 
 import msgspec
-
 from capsule.sandbox.selftest import SelfTest, self_test
-from hardware_profiles import detect, profile as profiles
+
+from capsule.errors import SandboxLeaks
+from hardware_profiles import detect
+from hardware_profiles import profile as profiles
 from hardware_profiles.profile import Profile
-from runtime.abi.errors import SandboxLeaks
+from runtime.abi.clock import mono_us
 from runtime.abi.ids import uuid7
 from runtime.config.agent import AgentConfig, load_agent
 from runtime.config.cognet import CognetConfig, find_cognet, load_cognet
 from runtime.kernel.session import Session
 from runtime.kernel.stop import StopLatch
-from runtime.log.log import Log, LogSettings
+from runtime.log.log import Log
+from runtime.log.settings import LogSettings
 from runtime.media.ring import DiskRing, MediaRing, MemoryRing
 
 
@@ -35,6 +38,7 @@ class Setup:
     """Everything open, checked and recovered; ``close`` undoes it when the loop never ran."""
 
     def __init__(self, asked: Asked, *, shipped_cognets: Path) -> None:
+        self.began_us = mono_us()
         self.asked = asked
         self.profile: Profile = profiles.load(asked.profile) if asked.profile else detect.detect()
         self.agent: AgentConfig = load_agent(asked.folder, self.profile)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import TypeAlias
 
 import psutil
 
@@ -11,6 +12,7 @@ from runtime.abi.summary import ChannelCounts, ProcessUse, Spread
 
 KEPT = 200_000
 MB = 1e6
+Counts: TypeAlias = dict[str, ChannelCounts]
 
 
 def spread(values: list[float]) -> Spread:
@@ -19,18 +21,23 @@ def spread(values: list[float]) -> Spread:
         return Spread()
     ordered = sorted(values)
     rank = max(0, -(-len(ordered) * 99 // 100) - 1)
-    return Spread(p50=round(ordered[(len(ordered) - 1) // 2], 3), p99=round(ordered[rank], 3), max=round(ordered[-1], 3))
+    return Spread(
+        p50=round(ordered[(len(ordered) - 1) // 2], 3), p99=round(ordered[rank], 3), max=round(ordered[-1], 3)
+    )
 
 
 class WakeCounts:
-    """The brain's wakes since counting began."""
+    """The brain's wakes while counting is ``on``."""
 
     def __init__(self) -> None:
+        self.on = True
         self.admitted = self.completed = self.failed = self.interrupted = self.missed = self.max_overlap = 0
         self.late_us: deque[int] = deque(maxlen=KEPT)
 
     def began(self, late_us: int | None, overlap: int) -> None:
         """A wake was admitted."""
+        if not self.on:
+            return
         self.admitted += 1
         self.max_overlap = max(self.max_overlap, overlap)
         if late_us is not None:
@@ -38,6 +45,8 @@ class WakeCounts:
 
     def ended(self, outcome: str) -> None:
         """A wake ended."""
+        if not self.on:
+            return
         if outcome == "complete":
             self.completed += 1
         elif outcome == "interrupted":
@@ -45,41 +54,10 @@ class WakeCounts:
         else:
             self.failed += 1
 
-
-class StimulusCounts:
-    """What became of stimuli, by channel; committed counts what arrived since counting began and is durable."""
-
-    def __init__(self) -> None:
-        self.channels: dict[str, dict[str, int]] = {}
-        self._waiting: deque[tuple[int, str]] = deque()
-
-    def took(self, channel: str, *, outcome: str, seq: int, gaps: int) -> None:
-        """One stimulus arrived."""
-        counts = self._of(channel)
-        counts["received"] += 1
-        counts["gaps"] += gaps
-        if outcome == "admitted":
-            self._waiting.append((seq, channel))
-        elif outcome == "duplicate":
-            counts["duplicates"] += 1
-        elif outcome == "refused":
-            counts["rejected"] += 1
-
-    def gap(self, channel: str) -> None:
-        """A driver told that it dropped some."""
-        self._of(channel)["gaps"] += 1
-
-    def durable(self, seq: int) -> None:
-        """All up to that entry is on the disk."""
-        while self._waiting and self._waiting[0][0] <= seq:
-            self._of(self._waiting.popleft()[1])["committed"] += 1
-
-    def counts(self) -> dict[str, ChannelCounts]:
-        """The present figures."""
-        return {name: ChannelCounts(**counts) for name, counts in sorted(self.channels.items())}
-
-    def _of(self, channel: str) -> dict[str, int]:
-        return self.channels.setdefault(channel, {field: 0 for field in ChannelCounts.__struct_fields__})
+    def skipped(self, count: int) -> None:
+        """A clock skipped periods."""
+        if self.on:
+            self.missed += count
 
 
 class ProcessMeter:
@@ -120,32 +98,64 @@ class ProcessMeter:
 
 
 class Statistics:
-    """All figures of a run; ``begin`` forgets what came before."""
+    """All figures of a run; ``begin`` forgets what came before, ``finish`` lets nothing more count."""
 
     def __init__(self) -> None:
         self.process_meter = ProcessMeter()
-        self.begin()
+        self.begin({})
 
-    def begin(self) -> None:
-        """Count from now."""
-        self.since_us = mono_us()
-        self.until_us: int | None = None
+    def begin(self, counts: Counts) -> None:
+        """Count from now; ``counts`` are the stimuli so far."""
+        self._since_us = mono_us()
+        self._until_us: int | None = None
+        self._before = counts
+        self._after: Counts | None = None
+        self._last_seq = 0
         self.wakes = WakeCounts()
-        self.stimuli = StimulusCounts()
         self.commit_ms: deque[float] = deque(maxlen=KEPT)
         self.commits = 0
         self.process_meter.restart()
 
-    def finish(self) -> None:
-        """Stop the clock of the run; later events don't count as its rhythm."""
-        self.until_us = mono_us()
+    def finish(self, counts: Counts, last_seq: int) -> None:
+        """Stop counting; of the stimuli so far those up to ``last_seq`` may still become durable."""
+        self._until_us, self._after, self._last_seq = mono_us(), counts, last_seq
+        self.wakes.on = False
 
     @property
     def seconds(self) -> float:
         """How long has been counted."""
-        return ((self.until_us or mono_us()) - self.since_us) / 1e6
+        return ((self._until_us or mono_us()) - self._since_us) / 1e6
 
     def committed(self, seconds: list[float]) -> None:
         """Durations of transactions that ended."""
-        self.commits += len(seconds)
-        self.commit_ms.extend(1000 * value for value in seconds)
+        if self._until_us is None:
+            self.commits += len(seconds)
+            self.commit_ms.extend(1000 * value for value in seconds)
+
+    def stimuli(self, counts: Counts, durable_seq: int) -> Counts:
+        """What became of the stimuli that arrived while counting; ``counts`` are all until now."""
+        settled = self._after is not None and durable_seq >= self._last_seq
+        shown = {
+            name: _since(self._before.get(name, ChannelCounts()), now, settled=settled)
+            for name, now in sorted((self._after or counts).items())
+        }
+        return {name: value for name, value in shown.items() if value != ChannelCounts()}
+
+
+def _since(before: ChannelCounts, now: ChannelCounts, *, settled: bool) -> ChannelCounts:
+    """The difference. What was under way to the disk at the beginning counts as before it.
+
+    ``settled``: all that had been admitted at the end is on the disk since.
+    """
+    committed = _admitted(now) if settled else now.committed
+    return ChannelCounts(
+        received=now.received - before.received,
+        committed=max(0, committed - _admitted(before)),
+        duplicates=now.duplicates - before.duplicates,
+        rejected=now.rejected - before.rejected,
+        gaps=now.gaps - before.gaps,
+    )
+
+
+def _admitted(counts: ChannelCounts) -> int:
+    return counts.received - counts.duplicates - counts.rejected

@@ -81,7 +81,7 @@ class Supervisor:
     def pids(self) -> dict[str, tuple[int, int]]:
         """Pid of the working process and restarts, by name; pid 0 while it is down."""
         return {
-            name: (child.process.guest_pid if child.process and child.process.alive else 0, child.restarts)
+            name: (child.process.working_pid if child.process and child.process.alive else 0, child.restarts)
             for name, child in self.children.items()
         }
 
@@ -98,9 +98,7 @@ class Supervisor:
             self._say(f"[{name}] can't be started: {error}")
             self._again(child)
             return
-        self._tell(
-            "kernel:process:started", ProcessChanged(name=name, pid=child.process.pid, restarts=child.restarts)
-        )
+        self._tell("kernel:process:started", ProcessChanged(name=name, pid=child.process.pid, restarts=child.restarts))
 
     def _ended(self, child: Child, code: int) -> None:
         process, name = child.process, child.row.name

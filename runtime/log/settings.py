@@ -6,6 +6,8 @@ from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 
+from runtime.abi.marks import Mark as Mark
+
 MAX_BODY_BYTES = 256 * 1024
 MAX_BACKLOG_BYTES = 16 * 1024 * 1024
 MAX_RESERVED_BACKLOG_BYTES = 32 * 1024 * 1024
@@ -23,16 +25,6 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
     window_entries: int = 1024
     telemetry_events: int = 200_000
     vfs: str | None = None  # SQLite's name of a file layer, for tests that break it
-
-
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Up to which counter the stimuli of one source and epoch are in the log; ``retired`` epochs are over."""
-
-    channel: str
-    source_id: str
-    epoch: str
-    high: int
-    retired: bool = False
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
