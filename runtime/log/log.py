@@ -154,6 +154,10 @@ class Log:
         self.on_admitted([row])
         return row
 
+    def transient(self, type_: str, data: object) -> Row:
+        """The row of an entry that no log keeps: ``seq`` 0, validated and stamped like any other."""
+        return Row(0, type_, self._admission.body(type_, data))
+
     def durable(self, seq: int) -> asyncio.Future[None]:
         """Resolves when the entry is on the disk; ``StorageFailed`` when the storage failed, at once if it has."""
         future: asyncio.Future[None] = (self._loop or asyncio.get_running_loop()).create_future()

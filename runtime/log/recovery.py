@@ -25,6 +25,7 @@ from runtime.log.settings import LogSettings, Mark, Recovery
 from runtime.log.storage import insertion
 
 OPEN_WAIT_S = 5.0
+LOCK_WAIT_S = 0.5
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ def open_log(folder: Path, *, context: EntryContext, settings: LogSettings) -> O
         make_folder(folder)
         check_file_system(folder, volatile_data=settings.volatile_data)
         lock = FileLock(folder / "writer.lock")
-        if not lock.acquire():
+        if not lock.acquire(wait_s=LOCK_WAIT_S):  # a check of the log holds it for a moment
             raise SessionLocked("another kernel writes this session", session=context.session_id)
     except OSError as error:
         raise error if isinstance(error, SessionLocked | StorageFailed) else _failed(folder, error) from error
