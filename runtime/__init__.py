@@ -1,0 +1,31 @@
+"""What a cognet imports: ``from runtime import every, kernel, loop, on, phase, system``."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+from runtime.abi import errors
+from runtime.brain.declare import loop, on
+from runtime.brain.verbs import Kernel, every, kernel, phase, system
+from runtime.brain.wake import Wake
+
+_verbs = kernel
+
+
+class _Surface(ModuleType):
+    """Keeps ``kernel`` the verbs: importing the package ``runtime.kernel`` would put itself in that name."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """The verbs."""
+        return _verbs
+
+    @kernel.setter
+    def kernel(self, _: object) -> None:
+        """Imports of the package reach it as ``from runtime.kernel.x import y``."""
+
+
+sys.modules[__name__].__class__ = _Surface
+
+__all__ = ["Wake", "errors", "every", "kernel", "loop", "on", "phase", "system"]

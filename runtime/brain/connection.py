@@ -1,0 +1,179 @@
+"""The brain's end of the link: messages in their order, calls that wait for replies, telemetry in batches."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from capsule.errors import AxonError, FrameInvalid
+from capsule.frames import MAX_FRAME_BYTES, FrameSplitter, Hello, frame
+from runtime.abi.errors import BrainLost, CallInvalid, EntryTooLarge, from_wire
+from runtime.abi.link import LINK_PROTOCOL, Call, FromBrain, FromKernel, Reply
+
+TOLD_BATCH = 256
+MAX_EVENT_BYTES = 32 * 1024
+MAX_UNSENT_EVENTS = 8192
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(FromKernel)
+_hello_decoder = msgspec.msgpack.Decoder(Hello)
+
+
+class Connection(asyncio.Protocol):
+    """Sends what a turn of the loop produced as one write; gives every message but replies to ``receive``.
+
+    ``lost`` resolves when the link has ended, with the reason. Only ``send`` and ``tell`` may be called
+    from another thread.
+    """
+
+    def __init__(self, receive: Callable[[FromKernel], None]) -> None:
+        self._receive = receive
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._splitter = FrameSplitter()
+        self._transport: asyncio.Transport | None = None
+        self._greeted = False
+        self._paused = False
+        self._frames: list[bytes] = []
+        self._events: list[msgspec.Raw] = []
+        self._flushing = False
+        self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._last_call = 0
+        self.dropped_events = 0
+        self.lost: asyncio.Future[AxonError] = self._loop.create_future()
+
+    # -- the transport's side ----------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say hello."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(frame(_encoder.encode(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))))
+
+    def data_received(self, data: bytes) -> None:
+        """Take every complete message; anything that isn't of the protocol ends the link."""
+        try:
+            for payload in self._splitter.feed(data):
+                self._take(payload)
+        except FrameInvalid as error:
+            self._end(error)
+        except msgspec.MsgspecError as error:
+            self._end(FrameInvalid(f"the kernel sent a message that can't be read: {error}"))
+
+    def _take(self, payload: bytes) -> None:
+        if not self._greeted:
+            hello = _hello_decoder.decode(payload)
+            if hello.protocol != LINK_PROTOCOL:
+                raise FrameInvalid(f"the kernel speaks {hello.protocol}, not {LINK_PROTOCOL}")
+            self._greeted = True
+            return
+        message = _decoder.decode(payload)
+        if isinstance(message, Reply):
+            self._resolve(message)
+        else:
+            self._receive(message)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The kernel is gone, or we closed."""
+        self._end(BrainLost(f"the kernel closed the link{f': {exc}' if exc else ''}"))
+
+    def pause_writing(self) -> None:
+        """The kernel reads too slowly: what is narrated is bounded until it reads again."""
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        """The kernel has caught up."""
+        self._paused = False
+        self._flush_soon()
+
+    def _end(self, reason: AxonError) -> None:
+        """Every waiter hears of it; the first reason stays."""
+        if not self.lost.done():
+            self.lost.set_result(reason)
+        calls, self._calls = self._calls, {}
+        for future in calls.values():
+            if not future.done():
+                future.set_exception(BrainLost(f"the link ended before the reply: {reason.message}"))
+        if self._transport is not None:
+            self._transport.abort()
+            self._transport = None
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def send(self, message: FromBrain) -> None:
+        """Queue a message, as it is now; raises ``EntryTooLarge`` and ``CallInvalid`` for what no frame can carry."""
+        self._frames.append(frame(_encode(message, MAX_FRAME_BYTES)))
+        self._flush_soon()
+
+    def tell(self, event: msgspec.Struct) -> None:
+        """Queue an event of telemetry, as it is now; dropped and counted while the kernel doesn't read."""
+        encoded = _encode(event, MAX_EVENT_BYTES)
+        if self._paused and len(self._events) >= MAX_UNSENT_EVENTS:
+            self.dropped_events += 1
+            return
+        self._events.append(msgspec.Raw(encoded))
+        self._flush_soon()
+
+    def call(self, verb: str, args: list[Any], *, wake_id: str | None, cursor: int | None) -> asyncio.Future[Any]:
+        """Send a call; the future is its reply. The kernel acts on it whether or not anybody still waits."""
+        if self.lost.done():
+            raise BrainLost(f"kernel.{verb}: {self.lost.result().message}")
+        number = self._last_call + 1
+        self.send(Call(number, verb, args, wake_id, cursor))
+        self._last_call = number
+        future = self._calls[number] = self._loop.create_future()
+        return future
+
+    def _resolve(self, reply: Reply) -> None:
+        future = self._calls.pop(reply.call, None)
+        if future is None:
+            raise FrameInvalid(f"a reply to call {reply.call}, which nobody made")
+        if future.done():
+            return  # its wake was interrupted; the kernel has done it all the same
+        if reply.error is not None:
+            future.set_exception(from_wire(reply.error))
+        else:
+            future.set_result(reply.value)
+
+    def _flush_soon(self) -> None:
+        if self._flushing:
+            return
+        self._flushing = True
+        if threading.get_ident() == self._thread:
+            self._loop.call_soon(self.flush)
+        else:
+            self._loop.call_soon_threadsafe(self.flush)
+
+    def flush(self) -> None:
+        """Write all that is queued; telemetry waits while the kernel doesn't read."""
+        self._flushing = False
+        frames, self._frames = self._frames, []
+        if not self._paused:
+            events, self._events = self._events, []
+            for start in range(0, len(events), TOLD_BATCH):
+                frames.append(frame(_encoder.encode(("Told", events[start : start + TOLD_BATCH]))))
+        if frames and self._transport is not None:
+            self._transport.write(b"".join(frames))
+
+    def close(self) -> None:
+        """Write what is queued, then close; ``lost`` resolves when that is done."""
+        self.flush()
+        if self._transport is not None:
+            self._transport.close()
+
+
+def _encode(message: msgspec.Struct, limit: int) -> bytes:
+    try:
+        encoded = _encoder.encode(message)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise CallInvalid(
+            f"this can't be said to the kernel: {error}",
+            hint="Use plain values: dict, list, str, int, float, bool, None, bytes.",
+        ) from error
+    if len(encoded) > limit:
+        raise EntryTooLarge(f"a message of {len(encoded)} bytes, above {limit}", size_bytes=len(encoded))
+    return encoded

@@ -1,0 +1,130 @@
+"""The session's entries as a lazy sequence: resident ones from the window, older ones page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from runtime.abi.entries import Entry, decode, decode_page
+from runtime.brain.pages import PAGE_ENTRIES, Pages
+from runtime.brain.window import Window
+
+
+class Reads:
+    """How many entries were read through the store."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class History(Sequence[Entry]):
+    """Entries ``first`` to ``last`` in ``seq`` order, decoded as they are read.
+
+    Iterating is what is fast; an index or a slice is as cheap as the place it names. Its end doesn't
+    move: entries admitted later are not in it.
+    """
+
+    def __init__(self, *, window: Window, pages: Pages, reads: Reads, first: int, last: int) -> None:
+        self._window = window
+        self._pages = pages
+        self._reads = reads
+        self._first = first
+        self._last = max(last, first - 1)
+        self._cached: tuple[int, list[Entry]] = (0, [])
+
+    def __len__(self) -> int:
+        return self._last - self._first + 1
+
+    def __iter__(self) -> Iterator[Entry]:
+        seq = self._first
+        while seq <= self._last:
+            batch = self._resident(seq) or self._paged(seq)
+            if not batch:
+                return
+            self._reads.count += len(batch)
+            seq = batch[-1].seq + 1
+            yield from batch
+
+    def _resident(self, seq: int) -> list[Entry] | None:
+        """A batch from the window, None when ``seq`` isn't there."""
+        last = min(self._last, self._window.resident_upto, seq + PAGE_ENTRIES - 1)
+        bodies = self._window.bodies(seq, last) if last >= seq else None
+        return None if bodies is None else decode_page(b"[" + b",".join(bodies) + b"]", seq)
+
+    def _paged(self, seq: int) -> list[Entry]:
+        """A batch over the page socket, no further than to where the window takes over."""
+        window = self._window
+        before_window = window.first_seq - 1 if seq < window.first_seq <= window.resident_upto else self._last
+        page = self._pages.read(seq - 1, min(self._last, before_window), ahead=True)
+        return decode_page(page.bodies, page.first_seq) if page.count else []
+
+    @overload
+    def __getitem__(self, index: int) -> Entry: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Entry]: ...
+    def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
+        if isinstance(index, slice):
+            return self._slice(*index.indices(len(self)))
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"entry {index} of {len(self)}")
+        return self._at(self._first + place)
+
+    def _slice(self, start: int, stop: int, step: int) -> Sequence[Entry]:
+        if step != 1:
+            return [self._at(self._first + place) for place in range(start, stop, step)]
+        return History(
+            window=self._window,
+            pages=self._pages,
+            reads=self._reads,
+            first=self._first + start,
+            last=self._first + stop - 1,
+        )
+
+    def _at(self, seq: int) -> Entry:
+        bodies = self._window.bodies(seq, seq)
+        if bodies is not None:
+            return decode(bodies[0], seq)
+        page_after = (seq - 1) // PAGE_ENTRIES * PAGE_ENTRIES
+        if self._cached[0] != page_after or not self._cached[1]:
+            page = self._pages.read(page_after, page_after + PAGE_ENTRIES)
+            self._cached = (page_after, decode_page(page.bodies, page.first_seq))
+        for entry in self._cached[1]:
+            if entry.seq == seq:
+                return entry
+        self._cached = (0, [])
+        raise IndexError(f"entry {seq} isn't readable any more")
+
+    def __eq__(self, other: object) -> bool:
+        """The model is the log: a list of folded entries can be compared with this."""
+        if not isinstance(other, list | tuple | History):
+            return NotImplemented
+        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as for a list: equal by content
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} entries, seq {self._first} to {self._last}>"
+
+
+class Session:
+    """The read side of the session log: ``kernel.store.session``."""
+
+    def __init__(self, *, window: Window, pages: Pages, first_seq: int) -> None:
+        self.reads = Reads()
+        self._window = window
+        self._pages = pages
+        self._first_seq = max(first_seq, 1)
+
+    def get(self, *, after: int | None = None, upto: int | None = None) -> History:
+        """Entries newer than ``after`` (default: all), none above ``upto``, in ``seq`` order; never waits."""
+        last = self._window.last_seq
+        return History(
+            window=self._window,
+            pages=self._pages,
+            reads=self.reads,
+            first=max(self._first_seq, (after or 0) + 1),
+            last=last if upto is None else min(upto, last),
+        )

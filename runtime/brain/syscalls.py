@@ -1,0 +1,107 @@
+"""What each verb does, for the one brain it is bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from runtime.abi.errors import (
+    CallInvalid,
+    KernelStopping,
+    StoreKeyUndeclared,
+    StoreValueInvalid,
+    VerbUnavailable,
+    WakeUnavailable,
+)
+from runtime.abi.link import Welcome
+from runtime.brain.clock import Clocks
+from runtime.brain.connection import Connection
+from runtime.brain.history import Session
+from runtime.brain.narration import Narration
+from runtime.brain.scheduler import Scheduler
+from runtime.brain.scope import current_due_us, need_scope
+
+
+class Syscalls:
+    """Checks where a verb is called from and hands it to the kernel."""
+
+    def __init__(
+        self,
+        *,
+        welcome: Welcome,
+        connection: Connection,
+        session: Session,
+        narration: Narration,
+        scheduler: Scheduler,
+        clocks: Clocks,
+    ) -> None:
+        self._welcome = welcome
+        self._connection = connection
+        self._scheduler = scheduler
+        self.session = session
+        self.narration = narration
+        self.clocks = clocks
+        self.is_over = False
+
+    async def output(self, type_: str, data: Mapping[str, Any] | msgspec.Struct) -> None:
+        """Resolves when the output is durable."""
+        if not isinstance(type_, str):
+            raise CallInvalid(f"kernel.output takes a type and its data, not {type_!r}")
+        await self._call("output", [type_, data])
+
+    async def store_get(self, key: str) -> Any:
+        """The value, or None."""
+        self._check_key(key)
+        return await self._call("store.get", [key])
+
+    async def store_set(self, key: str, value: Any) -> None:
+        """Resolves when durable."""
+        self._check_key(key)
+        try:
+            await self._call("store.set", [key, value])
+        except CallInvalid as error:
+            raise StoreValueInvalid(f"the store can't keep this under {key!r}: {error.message}", key=key) from error
+
+    async def wake(self) -> int:
+        """The ordinal, once admitted."""
+        self._scheduler.check_admits()
+        if self._welcome.mode != "continuous":
+            raise WakeUnavailable("an invocation cognet is woken by stimuli, not by itself")
+        return await self._scheduler.wake(current_due_us.get())
+
+    @property
+    def wakes(self) -> int:
+        """Admitted so far in this kernel boot."""
+        return self._scheduler.wakes
+
+    def settle(self, upto_seq: int) -> None:
+        """Record that an invocation wake has answered for everything up to there."""
+        future = self._connection.call("settle", [upto_seq], wake_id=None, cursor=None)
+        future.add_done_callback(self._settled)
+
+    def _settled(self, future: Any) -> None:
+        error = None if future.cancelled() else future.exception()
+        if error is not None and not self._connection.lost.done():
+            self.narration.report(f"the end of a wake couldn't be recorded: {error}")
+
+    def refuse(self, verb: str) -> NoReturn:
+        """A verb of a later release."""
+        need_scope(verb)
+        raise VerbUnavailable(f"kernel.{verb} isn't served by this release", verb=verb)
+
+    async def unavailable(self, verb: str) -> Any:
+        """The same for a verb that is awaited."""
+        self.refuse(verb)
+
+    def _check_key(self, key: str) -> None:
+        if key not in self._welcome.store:
+            declared = ", ".join(self._welcome.store) or "none"
+            raise StoreKeyUndeclared(f"the store has no key {key!r}; declared: {declared}", key=str(key))
+
+    async def _call(self, verb: str, args: list[Any]) -> Any:
+        if self.is_over:
+            raise KernelStopping(f"kernel.{verb} was called after the shutdown", verb=verb)
+        scope = need_scope(verb)
+        return await self._connection.call(verb, args, wake_id=scope.life.wake_id, cursor=scope.cursor)

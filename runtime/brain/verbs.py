@@ -1,0 +1,189 @@
+"""The names a cognet imports: ``kernel`` and its verbs, ``every``, ``phase`` and ``system``.
+
+They can be imported any time and resolve the brain they are bound to at the moment they are called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+import msgspec
+
+from runtime.abi.errors import CallInvalid, CognetAccessedBeforeLoad
+from runtime.brain.clock import Rhythm
+from runtime.brain.failure import describe
+from runtime.brain.history import History
+from runtime.brain.narration import OpenSpan
+from runtime.brain.syscalls import Syscalls
+
+NAME_LIMIT = 128
+
+
+class Binding:
+    """The one brain of this process: bound when a cognet is loaded, until it ends."""
+
+    def __init__(self) -> None:
+        self.syscalls: Syscalls | None = None
+
+    def resolve(self, verb: str) -> Syscalls:
+        """The bound brain; raises ``CognetAccessedBeforeLoad`` when there is none."""
+        if self.syscalls is None:
+            raise CognetAccessedBeforeLoad(f"{verb} was called while no cognet is loaded", verb=verb)
+        return self.syscalls
+
+
+binding = Binding()
+
+
+class KernelClock(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot of the rhythm: wakes admitted since the kernel's boot."""
+
+    wakes: int
+
+
+class SessionLog:
+    """``kernel.store.session``: the read side of the session log."""
+
+    def get(self, *, after: int | None = None, upto: int | None = None) -> History:
+        """Entries newer than ``after`` (default: all), none above ``upto``, in ``seq`` order.
+
+        Synchronous: the live projection. What is older than the resident window is read page by page while
+        iterating. Works everywhere once the cognet is loaded.
+        """
+        return binding.resolve("kernel.store.session.get").session.get(after=after, upto=upto)
+
+
+class Store:
+    """``kernel.store``: the session log to read, and a private cache over it."""
+
+    session = SessionLog()
+
+    def get(self, key: str) -> Coroutine[Any, Any, Any]:
+        """The value of a declared key; None when absent, unreadable, or of a log that isn't this one."""
+        return binding.resolve("kernel.store.get").store_get(key)
+
+    def set(self, key: str, value: Any) -> Coroutine[Any, Any, None]:
+        """Replace the value of a declared key; resolves when durable."""
+        return binding.resolve("kernel.store.set").store_set(key, value)
+
+
+class Knowledge:
+    """``kernel.knowledge``: not served by this release; every verb raises ``VerbUnavailable``."""
+
+    def list(self, *, match: str | None = None, limit: int | None = None) -> Coroutine[Any, Any, Sequence[Any]]:  # noqa: ARG002
+        """The catalogue, ordered by name."""
+        return binding.resolve("kernel.knowledge.list").unavailable("knowledge.list")
+
+    def read(self, name: str) -> Coroutine[Any, Any, str]:  # noqa: ARG002 - a later release's signature
+        """The content of an entry."""
+        return binding.resolve("kernel.knowledge.read").unavailable("knowledge.read")
+
+    def write(self, name: str, content: str) -> Coroutine[Any, Any, None]:  # noqa: ARG002 - as above
+        """Replace the content of an entry."""
+        return binding.resolve("kernel.knowledge.write").unavailable("knowledge.write")
+
+    def remove(self, name: str) -> Coroutine[Any, Any, None]:  # noqa: ARG002 - as above
+        """Remove an entry."""
+        return binding.resolve("kernel.knowledge.remove").unavailable("knowledge.remove")
+
+
+class Kernel:
+    """The syscall table: the whole vocabulary a cognet has for touching the world."""
+
+    store = Store()
+    knowledge = Knowledge()
+
+    def output(self, type_: str, data: Mapping[str, Any] | msgspec.Struct) -> Coroutine[Any, Any, None]:
+        """Emit ``cognet:output:{text,audio,visual,field}``; resolves when durable. Once called, it is committed."""
+        return binding.resolve("kernel.output").output(type_, data)
+
+    def emit(self, type_: str, data: Mapping[str, Any] | msgspec.Struct) -> None:
+        """Narrate: ``cognet:{phase,system,log}:*`` as telemetry; never waits."""
+        binding.resolve("kernel.emit").narration.emit(type_, data)
+
+    def wake(self) -> Coroutine[Any, Any, int]:
+        """Admit a wake of a continuous cognet; resolves with its ordinal as soon as it is admitted."""
+        return binding.resolve("kernel.wake").wake()
+
+    def clock(self) -> KernelClock:
+        """Wakes admitted so far."""
+        return KernelClock(wakes=binding.resolve("kernel.clock").wakes)
+
+    def run(self, code: str | list[str]) -> Coroutine[Any, Any, Any]:  # noqa: ARG002 - a later release's signature
+        """Execute Python in the capsule; not served by this release."""
+        return binding.resolve("kernel.run").unavailable("run")
+
+    def base(self) -> Coroutine[Any, Any, str]:
+        """The rendered identity; not served by this release."""
+        return binding.resolve("kernel.base").unavailable("base")
+
+    def fault(self, *, code: str, message: str, excerpt: str | None = None) -> Coroutine[Any, Any, None]:  # noqa: ARG002
+        """Report that the model broke the grammar; not served by this release."""
+        return binding.resolve("kernel.fault").unavailable("fault")
+
+    def scope(self) -> NoReturn:
+        """What the capsule can execute; not served by this release."""
+        binding.resolve("kernel.scope").refuse("scope")
+
+    def engine(self, role: str) -> NoReturn:  # noqa: ARG002 - a later release's signature
+        """Inference by role; not served by this release."""
+        binding.resolve("kernel.engine").refuse("engine")
+
+
+kernel = Kernel()
+
+
+def every(interval_s: float, callback: Callable[[], Any]) -> Rhythm:
+    """Call ``callback`` (plain or async) every ``interval_s`` seconds on the monotonic clock, without drift.
+
+    Periods that were missed whole, or came while the last call was still running, are skipped and counted.
+    It begins when the boot hooks are done, and ends by itself when the kernel stops.
+    """
+    return binding.resolve("every").clocks.every(interval_s, callback)
+
+
+class Span:
+    """A named part of a tick in the telemetry; ``async with`` or ``with``."""
+
+    def __init__(self, family: str, name: str) -> None:
+        if not isinstance(name, str) or not 0 < len(name) <= NAME_LIMIT:
+            raise CallInvalid(f"{family}() takes a name of 1 to {NAME_LIMIT} characters, not {name!r}")
+        self._family = family
+        self._name = name
+        self._open: OpenSpan | None = None
+
+    def __enter__(self) -> None:
+        if self._open is not None:
+            raise CallInvalid(f"this {self._family}({self._name!r}) is already open; make one for each use")
+        self._open = OpenSpan(binding.resolve(self._family).narration, self._family, self._name)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        span, self._open = self._open, None
+        assert span is not None
+        if error is None:
+            span.end("complete")
+        elif isinstance(error, asyncio.CancelledError | GeneratorExit):
+            span.end("interrupted")
+        else:
+            span.end("failed", describe(error))
+
+    async def __aenter__(self) -> None:
+        self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+
+def phase(name: str) -> Span:
+    """A phase of a tick: ``async with phase("sense"): ...`` tells its start and how it ended."""
+    return Span("phase", name)
+
+
+def system(name: str) -> Span:
+    """A system inside a phase, told the same way."""
+    return Span("system", name)
