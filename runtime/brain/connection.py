@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -50,9 +50,8 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.write(frame(_encoder.encode(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))))
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports don't inherit from asyncio's
+        self._transport.write(frame(_encoder.encode(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))))
 
     def data_received(self, data: bytes) -> None:
         """Take every complete message; anything that isn't of the protocol ends the link."""

@@ -14,7 +14,8 @@ import msgspec
 
 from capsule.errors import AxonError
 from capsule.frames import FrameSplitter, Hello, frame, receive_frame
-from runtime.abi import entries as e, link
+from runtime.abi import entries as e
+from runtime.abi import link
 from runtime.abi.clock import mono_us, wall_ms
 from runtime.abi.errors import EntryInvalid, to_wire
 from runtime.abi.ids import uuid7
