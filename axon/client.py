@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 from pathlib import Path
 from types import TracebackType
@@ -66,6 +67,10 @@ class Control:
         if answer.error is not None:
             raise from_wire(answer.error)
         return answer.value
+
+    def rest(self, seconds: float) -> None:
+        """Let time pass between two questions, but no longer than the kernel stays on the line."""
+        select.select([self._socket], [], [], seconds)
 
     def close(self) -> None:
         """Hang up."""

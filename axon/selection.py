@@ -32,6 +32,13 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         value = msgspec.to_builtins(data)
         return isinstance(value, dict) and channel_of(value) == self.channel
 
+    def first(self, last_seq: int) -> int:
+        """Where reading may begin: with no other wish than the last few, just before them."""
+        if self.last is None or self.types or self.channel:
+            return self.after
+        end = last_seq if self.upto is None else min(last_seq, self.upto)
+        return max(self.after, end - self.last)
+
     def newest(self, found: Iterable[T]) -> Iterator[T]:
         """All that was found, or only the last of them."""
         return iter(found if self.last is None else deque(found, maxlen=self.last))

@@ -46,7 +46,7 @@ def watch(control: Control, console: Console) -> None:
             beat = _beat(control)
             live.update(table(beat, before, height=console.height), refresh=True)
             before = beat
-            time.sleep(EVERY_S)
+            control.rest(EVERY_S)
 
 
 def _lines(control: Control, console: Console) -> None:
@@ -55,7 +55,7 @@ def _lines(control: Control, console: Console) -> None:
         beat = _beat(control)
         print(line(beat, before), file=console.file, flush=True)
         before = beat
-        time.sleep(LINE_EVERY_S)
+        control.rest(LINE_EVERY_S)
 
 
 def _beat(control: Control) -> Beat:

@@ -86,18 +86,20 @@ def verify(folder: AgentFolder, *, session: SessionId = None, json: AsJson = Fal
 
 
 def _entries(place: Path, chosen: Selection, *, json: bool) -> Iterator[str]:
-    with LogReader(place) as reader:
-        for row in reader.rows(after=chosen.after, upto=chosen.upto, types=chosen.types):
-            entry = decode(row.body, row.seq)
-            if chosen.takes(entry.data):
-                yield as_json(to_json(entry)) if json else entry_line(entry)
+    reader = LogReader(place)
+    after = chosen.first(reader.last_seq)
+    for row in reader.rows(after=after, upto=chosen.upto, types=chosen.types or None):
+        entry = decode(row.body, row.seq)
+        if chosen.takes(entry.data):
+            yield as_json(to_json(entry)) if json else entry_line(entry)
 
 
 def _events(place: Path, chosen: Selection, *, json: bool) -> Iterator[str]:
-    with LogReader(place) as reader:
-        for event in reader.telemetry(after=chosen.after, upto=chosen.upto, types=chosen.types):
-            if chosen.takes(event.data):
-                yield as_json(event) if json else event_line(event)
+    for event in LogReader(place).telemetry(after_seq=chosen.after, types=chosen.types or None):
+        if chosen.upto is not None and event.after_seq > chosen.upto:
+            return
+        if chosen.takes(event.data):
+            yield as_json(event) if json else event_line(event)
 
 
 def _verdict(found: Verification) -> str:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from runtime.abi.observe import RunFile
+from runtime.abi.summary import Boot, ChannelCounts, ProcessUse, Spread, Summary, Wakes
 from runtime.kernel.control import Control, Verb
 
 WAIT_S = 20
@@ -33,6 +34,8 @@ class Kernel:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(WAIT_S)
 
     def close(self) -> None:
+        if self._loop.is_closed():
+            return
         self._do(self._control.close())
         self._do(self._settle())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -44,6 +47,48 @@ class Kernel:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def make_summary(**changes: Any) -> Summary:
+    """A run of ten seconds, changed as the test asks; ``wakes`` and ``stimuli`` are plain counts."""
+    wakes = changes.pop("wakes", 300)
+    stimuli = changes.pop("stimuli", {"camera": 290, "microphone": 50, "host.cpu": 20})
+    values = {
+        "agent": "rover",
+        "session": "019b0000-0000-7000-8000-000000000000",
+        "seconds": 10.0,
+        "wakes": Wakes(
+            admitted=wakes,
+            completed=wakes,
+            failed=0,
+            interrupted=0,
+            missed=0,
+            max_overlap=3,
+            hz=30.0,
+            late_ms=Spread(p50=0.2, p99=0.9, max=2.5),
+        ),
+        "stimuli": {name: ChannelCounts(received=count, committed=count) for name, count in stimuli.items()},
+        "commit_ms": Spread(p50=0.4, p99=3.1, max=8.0),
+        "commits": 400,
+        "entries": 700,
+        "last_seq": 12_345,
+        "boot": Boot(
+            boot_id="b", clean_before=True, replayed=0, replay_ms=1.0, brain_folded=0, first_wake_ms=300.0
+        ),
+        "processes": {name: ProcessUse(rss_mb=40.0, cpu_percent=5.0, restarts=0) for name in ("kernel", "brain")},
+        "media_mb": 120.0,
+        "sandboxed": True,
+        "storage": "ok",
+        "stopped": False,
+        "refused": {},
+    } | changes  # fmt: skip
+    return Summary(**values)
+
+
+@pytest.fixture
+def summary() -> Callable[..., Summary]:
+    """Makes the figures of a run: ``summary(commits=3)``."""
+    return make_summary
 
 
 @pytest.fixture

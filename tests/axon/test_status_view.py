@@ -4,46 +4,13 @@ import pytest
 from rich.console import Console
 
 from axon.status_view import Beat, line, rates, table
-from runtime.abi.summary import Boot, ChannelCounts, ProcessUse, Spread, Summary, Wakes
+from runtime.abi.summary import ProcessUse, Spread
 
 
-def summary(**changes) -> Summary:
-    wakes = changes.pop("wakes", 300)
-    stimuli = changes.pop("stimuli", {"camera": 290, "microphone": 50, "host.cpu": 20})
-    values = {
-        "agent": "rover",
-        "session": "019b0000-0000-7000-8000-000000000000",
-        "seconds": 10.0,
-        "wakes": Wakes(
-            admitted=wakes,
-            completed=wakes,
-            failed=0,
-            interrupted=0,
-            missed=0,
-            max_overlap=3,
-            hz=30.0,
-            late_ms=Spread(p50=0.2, p99=0.9, max=2.5),
-        ),
-        "stimuli": {name: ChannelCounts(received=count, committed=count) for name, count in stimuli.items()},
-        "commit_ms": Spread(p50=0.4, p99=3.1, max=8.0),
-        "commits": 400,
-        "entries": 700,
-        "last_seq": 12_345,
-        "boot": Boot(
-            boot_id="b", clean_before=True, replayed=0, replay_ms=1.0, brain_folded=0, first_wake_ms=300.0
-        ),
-        "processes": {name: ProcessUse(rss_mb=40.0, cpu_percent=5.0, restarts=0) for name in ("kernel", "brain")},
-        "media_mb": 120.0,
-        "sandboxed": True,
-        "storage": "ok",
-        "stopped": False,
-        "refused": {},
-    } | changes  # fmt: skip
-    return Summary(**values)
-
-
-def beat(at_s: float = 0.0, **changes) -> Beat:
-    return Beat(at_s=at_s, summary=summary(**changes))
+@pytest.fixture
+def beat(summary):
+    """One moment's figures, changed as the test asks."""
+    return lambda **changes: Beat(at_s=0.0, summary=summary(**changes))
 
 
 def picture(now: Beat, before: Beat | None = None, *, height: int = 24) -> list[str]:
@@ -52,27 +19,27 @@ def picture(now: Beat, before: Beat | None = None, *, height: int = 24) -> list[
     return console.file.getvalue().splitlines()
 
 
-def test_rates_are_what_happened_since_the_beat_before():
+def test_rates_are_what_happened_since_the_beat_before(beat):
     flow = rates(beat(seconds=12.0, wakes=360, commits=500), beat(seconds=10.0, wakes=300, commits=400))
     assert (flow.wakes, flow.commits) == (30, 50)
 
 
-def test_the_first_beat_shows_the_mean_since_counting_began():
+def test_the_first_beat_shows_the_mean_since_counting_began(beat):
     assert rates(beat(), None).wakes == 30
     assert rates(beat(), None).stimuli["camera"] == 29
 
 
-def test_counters_that_began_anew_give_no_negative_rates():
+def test_counters_that_began_anew_give_no_negative_rates(beat):
     flow = rates(beat(seconds=1.0, wakes=30, commits=40, stimuli={"camera": 3}), beat(seconds=10.0))
     assert flow.wakes == 30
     assert flow.stimuli == {"camera": 3}
 
 
-def test_before_anything_was_counted_nothing_is_divided_by_zero():
+def test_before_anything_was_counted_nothing_is_divided_by_zero(beat):
     assert rates(beat(seconds=0.0, wakes=0, commits=0, stimuli={}), None).wakes == 0
 
 
-def test_the_picture_shows_every_figure_that_was_promised():
+def test_the_picture_shows_every_figure_that_was_promised(beat):
     text = "\n".join(picture(beat()))
     for word in ("30.0", "0.9 ms", "40.0", "3.1 ms", "12,345", "camera", "host.cpu", "kernel", "40 MB"):
         assert word in text
@@ -80,7 +47,7 @@ def test_the_picture_shows_every_figure_that_was_promised():
 
 @pytest.mark.parametrize("channels", [0, 3, 9, 300])
 @pytest.mark.parametrize("height", [24, 40])
-def test_the_picture_fits_the_terminal(channels, height):
+def test_the_picture_fits_the_terminal(beat, channels, height):
     stimuli = {f"channel-with-a-long-name-{number:03}": 10**9 for number in range(channels)}
     processes = {name: ProcessUse(rss_mb=40, cpu_percent=5, restarts=0) for name in ("kernel", *list(stimuli)[:9])}
     refused = {f"CODE_{number}": 10**6 for number in range(30)}
@@ -92,7 +59,7 @@ def test_the_picture_fits_the_terminal(channels, height):
         assert any("more" in row for row in lines)
 
 
-def test_the_main_job_is_shown_whole_on_a_small_terminal():
+def test_the_main_job_is_shown_whole_on_a_small_terminal(beat):
     host = {f"host.{name}": 1 for name in ("cpu", "memory", "temperature", "disk", "net_rx", "net_tx")}
     names = ("kernel", "broker", "brain", "camera", "microphone", "host", "status")
     processes = {name: ProcessUse(rss_mb=40, cpu_percent=5, restarts=0) for name in names}
@@ -101,7 +68,7 @@ def test_the_main_job_is_shown_whole_on_a_small_terminal():
     assert all(name in text for name in (*names, *host))
 
 
-def test_trouble_is_told_in_both_forms():
+def test_trouble_is_told_in_both_forms(beat):
     now = beat(stopped=True, storage="failed", refused={"STIMULUS_INVALID": 7, "TOPIC_INVALID": 0})
     for text in ("\n".join(picture(now)), line(now, None)):
         assert "EMERGENCY STOP" in text
@@ -110,7 +77,7 @@ def test_trouble_is_told_in_both_forms():
         assert "TOPIC_INVALID" not in text
 
 
-def test_the_plain_line_is_one_line_with_every_figure():
+def test_the_plain_line_is_one_line_with_every_figure(beat):
     text = line(beat(), None)
     assert "\n" not in text
     for word in (
@@ -124,5 +91,5 @@ def test_the_plain_line_is_one_line_with_every_figure():
         assert word in text
 
 
-def test_what_was_not_measured_is_a_dash():
+def test_what_was_not_measured_is_a_dash(beat):
     assert "commit p99 - |" in line(beat(commit_ms=Spread()), None)
