@@ -43,7 +43,7 @@ class Welcome(_Message, frozen=True):
     cognet_path: str  # the folder of the cognet, as the brain sees it
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One entry as it lies in the log; ``seq`` 0 marks a transient one."""
 
     seq: int

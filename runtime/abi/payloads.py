@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -46,8 +46,9 @@ class Reading(_Payload, frozen=True, kw_only=True):
     unit: ShortText | None = None
 
     def __post_init__(self) -> None:
-        values = self.value if isinstance(self.value, list) else [self.value]
-        if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+        value = self.value
+        finite = all(map(isfinite, value)) if type(value) is list else type(value) is not float or isfinite(value)
+        if not finite:
             raise ValueError("a reading must be finite")
 
 

@@ -19,7 +19,7 @@ from runtime.durable.locks import FileLock
 from runtime.log import pages, schema
 from runtime.log.chain import GENESIS
 from runtime.log.narration import Narration
-from runtime.log.pending import Pending
+from runtime.log.pending import Batch, Pending
 from runtime.log.projection import Projection
 from runtime.log.readers import Readers
 from runtime.log.recovery import Opened, open_log
@@ -88,6 +88,9 @@ class Log:
         self._waiting: list[tuple[int, int]] = []  # seq and number of each future, in order
         self._futures: dict[int, asyncio.Future[None]] = {}
         self._asked = 0
+        self._turn = Batch()  # admitted in this turn of the loop
+        self._urgent = False
+        self._handing_over = False
         self._closing = False
         self._ended: asyncio.Event = asyncio.Event()
 
@@ -150,7 +153,10 @@ class Log:
         self._backlog_bytes = backlog
         row, link = self._admission.place(type_, body)
         self._projection.append(row)
-        self._pending.add(row, link, mark=mark, urgent=urgent)
+        self._turn.add(row, link, mark)
+        self._urgent = self._urgent or urgent
+        if not self._handing_over:
+            self._hand_over_soon()
         self.on_admitted([row])
         return row
 
@@ -244,6 +250,7 @@ class Log:
     async def close(self, *, clean: bool) -> None:
         """Write what is left, mark this boot clean if it is, and let go of the file. Admits no more."""
         self._closing = True
+        self._hand_over()
         self._writer.clean = clean
         self._pending.close()
         if self._loop is None:
@@ -254,6 +261,21 @@ class Log:
         self._readers.close()
         self._fail_waiting(KernelStopping("the log closed before this was durable"))
         self._lock.release()
+
+    def _hand_over_soon(self) -> None:
+        """The writer gets what one turn of the loop admits at once: it would find the interpreter busy before."""
+        if self._loop is None:
+            self._hand_over()
+        else:
+            self._handing_over = True
+            self._loop.call_soon(self._hand_over)
+
+    def _hand_over(self) -> None:
+        batch, self._turn = self._turn, Batch()
+        urgent, self._urgent = self._urgent, False
+        self._handing_over = False
+        if batch.columns:
+            self._pending.add(batch, urgent=urgent)
 
     def _settle(self, seq: int) -> None:
         """Rows up to here are on the disk: tell those who wait, in order."""

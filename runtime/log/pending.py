@@ -51,10 +51,10 @@ class Pending:
         self._waiting = False
         self.closed = False
 
-    def add(self, row: Row, link: bytes, *, mark: Mark | None, urgent: bool) -> None:
-        """Queue an entry; ``urgent`` ones, and all that wait with them, are written at once."""
+    def add(self, batch: Batch, *, urgent: bool) -> None:
+        """Queue entries; ``urgent`` ones, and all that wait with them, are written at once."""
         with self._bell:
-            self._batch.add(row, link, mark)
+            self._batch.join(batch)
             if self._due is None or urgent:
                 self._due = 0.0 if urgent or not self._interval_s else time.monotonic() + self._interval_s
                 if self._waiting:
