@@ -1,0 +1,27 @@
+"""The lock: what a guest does to itself before it runs anything it doesn't trust."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from capsule.sandbox.limits import Limits
+from capsule.sandbox.seccomp import install
+
+LIMITS_VARIABLE = "AXON_LIMITS"
+
+
+def lock_down() -> bool:
+    """Apply the limits and the system-call filter to the whole process, for good.
+
+    False, and nothing done, where the process was started without a sandbox. Import what forks or opens
+    sockets before; afterwards there are no new processes, programs or connections, only threads and the
+    descriptors inherited. Raises ``SandboxUnavailable`` where the kernel refuses.
+    """
+    limits = os.environ.pop(LIMITS_VARIABLE, None)
+    if limits is None:
+        return False
+    msgspec.json.decode(limits, type=Limits).apply()
+    install()
+    return True
