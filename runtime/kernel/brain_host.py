@@ -51,7 +51,7 @@ class BrainHost:
         self.wakes = 0
         self.folded = 0
         self.first_wake_ms: float | None = None
-        self.loaded = asyncio.Event()
+        self.loaded = False
         self.failure: AxonError | None = None
 
     # -- lives -------------------------------------------------------------------------------------
@@ -126,10 +126,10 @@ class BrainHost:
 
     def brain_loaded(self, message: Loaded) -> None:
         """The boot hooks are done."""
-        if not self.loaded.is_set():
+        if not self.loaded:
             self.folded = message.folded
         self.failure = None
-        self.loaded.set()
+        self.loaded = True
         name = self._setup.agent.agent.cognet
         self._narrator.tell("cognet:load:complete", LoadedFact(name=name, took_us=message.took_us))
 

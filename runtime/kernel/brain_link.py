@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -91,8 +91,7 @@ class BrainLink(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello; the rest waits for the brain's own."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports don't inherit from asyncio's
         self._write(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's own signature)

@@ -20,7 +20,11 @@ def main() -> None:
         os._exit(0)  # the kernel ended before the signal was set
     if cores:
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
-    os.execvp(argv[0], argv)
+    try:
+        os.execvp(argv[0], argv)
+    except OSError as error:
+        print(f"{argv[0]} can't be run: {error.strerror}", file=sys.stderr)
+        os._exit(127)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from runtime.abi import topics
+from runtime.abi.clock import mono_us
 from runtime.abi.errors import BrokerUnavailable
 from runtime.kernel.alongside import alongside
 from runtime.kernel.commands import OFFLINE, Commands
@@ -14,6 +15,7 @@ from runtime.kernel.intake import Intake
 from runtime.mqtt.client import BrokerAddress, Connection, Will, keep_connected
 
 GOODBYE_S = 2.0
+STARTING_US = 5_000_000
 
 
 class Exchange:
@@ -29,6 +31,7 @@ class Exchange:
         self._say = say
         self._tasks: list[asyncio.Task[None]] = []
         self._online: Connection | None = None
+        self._started_us = mono_us()
         self._away = False
 
     def start(self, address: BrokerAddress) -> None:
@@ -68,7 +71,9 @@ class Exchange:
             self._online = None
 
     def _tell(self, error: BrokerUnavailable | None) -> None:
-        """Once when it is lost, once when it is back."""
+        """Once when it is lost, once when it is back; a private broker may take a moment to begin."""
+        if error and mono_us() - self._started_us < STARTING_US:
+            return
         if error and not self._away:
             self._say(f"[kernel] {error.message}; trying again until it answers")
         elif error is None and self._away:

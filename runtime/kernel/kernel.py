@@ -146,7 +146,7 @@ class Kernel:
             loop.add_signal_handler(number, self.stop)
         try:
             await self._start()
-            await run_clock.until_ready(self._ready, brain_up=self.brain.loaded, stopping=self._stopping)
+            await run_clock.until_ready(self._ready, stopping=self._stopping)
             self.statistics.begin(self.ingest.counts)
             await run_clock.count(for_s, stopping=self._stopping)
         finally:
@@ -213,6 +213,7 @@ class Kernel:
         """The order of DESIGN 6; correctness never depends on any of it."""
         self.statistics.finish(self.ingest.counts, self._log.last_seq)
         self._stopping.set()
+        await self._sample()
         self._narrator.tell("kernel:shutdown", Fact())
         await self.brain.stop(GRACE_S)
         await self._supervisor.end("brain")
@@ -226,7 +227,6 @@ class Kernel:
             task.cancel()
         if self._background:
             await asyncio.wait(self._background)
-        await self._sample()
         self._store.close()
         await self._log.close(clean=True)
         await self._bus.close()
@@ -347,9 +347,9 @@ class Kernel:
     # -- figures -----------------------------------------------------------------------------------
 
     def _ready(self) -> bool:
-        """Whether every driver has delivered once."""
+        """Whether the brain is up and every driver has delivered once."""
         seen = [channel for channel, counts in self.ingest.counts.items() if counts.received]
-        return all(
+        return self.brain.loaded and all(
             any(name == s.channel or name.startswith(f"{s.channel}.") for name in seen)
             for s in self._setup.agent.sensors
         )

@@ -15,6 +15,7 @@ from typing import Protocol
 CHILD = str(Path(__file__).with_name("child.py"))
 LAST_WORDS = 20
 MAX_LINE = 500
+MAX_LAST_PIECES = 16
 
 
 class Handle(Protocol):
@@ -50,11 +51,13 @@ class Process:
         self._pidfd = os.pidfd_open(handle.pid)
         self._loop.add_reader(self._pidfd, self._reap)
         self._partial = b""
+        self._output = -1
 
     def listen(self, fd: int) -> None:
         """Read the child's output from that pipe, which this object now owns."""
         os.set_blocking(fd, False)
-        self._loop.add_reader(fd, self._read, fd)
+        self._output = fd
+        self._loop.add_reader(fd, self._read)
 
     def signal(self, number: int) -> None:
         """Send a signal; nothing happens when it has ended."""
@@ -78,23 +81,41 @@ class Process:
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._pidfd = -1
+        self._hear_last_words()
         self._ended(code)
 
-    def _read(self, fd: int) -> None:
+    def _hear_last_words(self) -> None:
+        """What it said last may still be in the pipe; what a descendant goes on saying is nobody's."""
+        for _ in range(MAX_LAST_PIECES):
+            if not self._read():
+                break
+        self._close_output()
+
+    def _read(self) -> bool:
+        """Take a piece of output; False when there is none now."""
+        if self._output < 0:
+            return False
         try:
-            piece = os.read(fd, 65_536)
+            piece = os.read(self._output, 65_536)
         except BlockingIOError:
-            return
+            return False
         if not piece:
-            self._loop.remove_reader(fd)
-            os.close(fd)
-            return
+            self._close_output()
+            return False
         *lines, self._partial = (self._partial + piece).split(b"\n")
         self._partial = self._partial[-MAX_LINE:]
         for line in lines:
             text = line[:MAX_LINE].decode(errors="replace").rstrip()
             self.last_words.append(text)
             self._said(text)
+        return True
+
+
+    def _close_output(self) -> None:
+        if self._output >= 0:
+            self._loop.remove_reader(self._output)
+            os.close(self._output)
+            self._output = -1
 
 
 def spawn(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from pathlib import Path
 
 from runtime.abi.errors import SessionLocked, SessionNotFound
@@ -71,11 +72,15 @@ def _choose(data: Path, asked: str | None) -> str:
         return uuid7()
     if asked is None:
         last = _last(data)
-        return last if last and (data / "sessions" / last).is_dir() else _newest(data) or uuid7()
-    if "/" in asked or asked.startswith(".") or not (data / "sessions" / asked).is_dir():
+        return last if last and _exists(data, last) else _newest(data) or uuid7()
+    if not _exists(data, asked):
         known = sorted(path.name for path in (data / "sessions").glob("*"))
         raise SessionNotFound(f"there is no session {asked!r}", hint=f"known: {', '.join(known) or 'none'}")
     return asked
+
+
+def _exists(data: Path, name: str) -> bool:
+    return re.fullmatch(r"[0-9A-Za-z-]+", name) is not None and (data / "sessions" / name).is_dir()
 
 
 def _newest(data: Path) -> str | None:

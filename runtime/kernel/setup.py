@@ -20,7 +20,8 @@ from runtime.kernel.session import Session
 from runtime.kernel.stop import StopLatch
 from runtime.log.log import Log
 from runtime.log.settings import LogSettings
-from runtime.media.ring import DiskRing, MediaRing, MemoryRing
+from runtime.media.disk import DiskRing
+from runtime.media.ring import MediaRing, MemoryRing
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
