@@ -69,9 +69,9 @@ def show(
 
 @app.command()
 def verify(folder: AgentFolder, *, session: SessionId = None, json: AsJson = False) -> None:
-    """Check a session's log from its first entry to its last: every byte, the hash chain, the order.
+    """Check a session's log from its first entry to its last.
 
-    Reports the number of entries, the last seq, how often the agent started and how often it hadn't ended cleanly
+    Reads every byte and checks the hash chain and the order. Reports the number of entries, the last seq, how often the agent started and how often it hadn't ended cleanly
     before (a kill, a power cut: fine by itself), emissions that were cut off in the middle, and, if something is
     wrong, the first entry that isn't as it was written. Works beside a running kernel too.
 

@@ -19,12 +19,14 @@ def stop(
     reason: Reason = "",
     json: AsJson = False,
 ) -> None:
-    """Emergency stop: nothing the agent does may move anything, from now until a person clears it.
+    """Emergency stop: nothing may move until a person clears it.
 
-    Acts first and records after, and reports both: "stopped" and "recorded" are two promises. It holds through
-    restarts, power cuts and new sessions (data/stop.json; a file that can't be read means stopped). Without a running
-    kernel the next start finds it. Sensors, log and brain go on: stop is about the body. Exit status 1 when one of
-    the two promises couldn't be given.
+    Whatever the agent does from now on moves nothing. Acts first and records after, and reports both: "stopped" and
+    "recorded" are two promises. It holds through restarts, power cuts and new sessions (data/stop.json; a file that
+    can't be read means stopped). Without a running kernel the next start finds it. Sensors, log and brain go on: stop
+    is about the body.
+
+    Exit status 1 when one of the two promises couldn't be given.
 
     Examples: axon stop examples/rover --reason "smoke"; axon stop examples/rover --clear
     """
