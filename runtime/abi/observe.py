@@ -19,7 +19,7 @@ BUS_PROTOCOL = "axon-bus/1"
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """``verb`` is one of say, interrupt, stop, clear, status, summary; ``args`` are its named arguments."""
+    """``verb`` is one of say, interrupt, stop, clear, status, summary, pids; ``args`` are its named arguments."""
 
     verb: str
     args: dict[str, Any] = {}

@@ -105,6 +105,7 @@ class Kernel:
                 "clear": self._emergency.clear,
                 "status": self._emergency.status,
                 "summary": self.summary,
+                "pids": self._pids,
             }
         )
 
@@ -335,6 +336,10 @@ class Kernel:
             await work
         except AxonError as error:
             self._console.say(f"[kernel] {command.name} over MQTT: {error}")
+
+    async def _pids(self) -> dict[str, int]:
+        """Every process by its name, for a debugger or a profiler; 0 while one is down."""
+        return {"kernel": os.getpid(), **{name: pid for name, (pid, _) in self._supervisor.pids().items()}}
 
     def _refuse_command(self, error: CommandRefused) -> None:
         self._command_refusals.add(error.code, error.message, channel="", now_us=mono_us())

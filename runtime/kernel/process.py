@@ -110,7 +110,6 @@ class Process:
             self._said(text)
         return True
 
-
     def _close_output(self) -> None:
         if self._output >= 0:
             self._loop.remove_reader(self._output)

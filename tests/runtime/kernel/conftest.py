@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from axon.client import ask
@@ -23,7 +22,6 @@ from runtime.log.reader import LogReader
 
 LIMIT_S = 40.0
 HERE = Path(__file__).parent
-SIGNS = {"brain": "runtime.brain", "camera": "camera", "host": "host"}
 SENSORS = """
 [[sensors]]
 driver = "camera"
@@ -99,22 +97,10 @@ class Agent:
         assert self.process.stdout
         return self.process.stdout.read()
 
-    def child(self, name: str) -> psutil.Process | None:
-        """A living child by its role; the brain's is the guest, not the sandbox around it."""
-        assert self.process
-        found = []
-        for child in psutil.Process(self.process.pid).children(recursive=True):
-            try:
-                line = child.cmdline()
-            except psutil.Error:
-                continue
-            if (
-                (name == "broker" and ("mosquitto" in line[0:1][0:1] or any("mosquitto" in w for w in line[:1])))
-                or (name == "broker" and "runtime.mqtt.embedded" in line)
-                or (name != "broker" and SIGNS[name] in line)
-            ):
-                found.append(child)
-        return found[-1] if found else None
+    def pid(self, name: str) -> int:
+        """The pid of a living process by its role, 0 while it is down; the brain's is the guest's own."""
+        pids: dict[str, int] = self.ask("pids")
+        return pids[name]
 
     def kill(self, name: str) -> None:
         """SIGKILL one process, the kernel included."""
@@ -123,8 +109,7 @@ class Agent:
             self.process.kill()
             self.process.wait(LIMIT_S)
             return
-        victim = until(lambda: self.child(name), f"{name} is there")
-        victim.kill()
+        os.kill(until(lambda: self.pid(name), f"{name} is there"), signal.SIGKILL)
 
     def stop(self) -> int:
         """End it in order; returns the exit code."""
@@ -162,9 +147,9 @@ def make_agent(tmp_path: Path) -> Iterator[Callable[..., Agent]]:
             agent.process.stdout.close()
 
 
-@pytest.fixture(params=["mosquitto", "amqtt"])
+@pytest.fixture(params=["private", "embedded"])
 def broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both private brokers; without mosquitto on the machine its half is skipped by name."""
-    if request.param == "mosquitto" and not (shutil.which("mosquitto") or os.path.exists("/usr/sbin/mosquitto")):
+    if request.param == "private" and not (shutil.which("mosquitto") or os.path.exists("/usr/sbin/mosquitto")):
         pytest.skip("mosquitto is missing: sudo apt install mosquitto")
     return str(request.param)

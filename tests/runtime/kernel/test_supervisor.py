@@ -39,7 +39,7 @@ class World:
 
     async def until(self, condition: Callable[[], object]) -> None:
         async with asyncio.timeout(LIMIT_S):
-            while not condition():
+            while not condition():  # noqa: ASYNC110 (conditions of any kind)
                 await asyncio.sleep(0.01)
 
     def pid(self, name: str) -> int:
