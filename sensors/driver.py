@@ -20,7 +20,9 @@ JOIN_S = 0.2
 class Driver:
     """One start of a driver, named by its ``epoch``; made inside a running event loop."""
 
-    def __init__(self, settings: DriverSettings, source: Source, *, fps: float) -> None:
+    def __init__(
+        self, settings: DriverSettings, source: Source, *, fps: float, bounds: SpoolBounds | None = None
+    ) -> None:
         self.epoch = uuid7()
         self._address = settings.broker
         self._loop = asyncio.get_running_loop()
@@ -33,7 +35,7 @@ class Driver:
             epoch=self.epoch,
             reports=self.reports,
             channels=source.channels,
-            bounds=_bounds(settings, fps),
+            bounds=bounds or _bounds(settings, fps),
             transient=settings.transient,
         )
         self._capture = Capture(

@@ -113,13 +113,18 @@ class Outbox:
         return sent
 
     async def _farewell(self, connection: Connection) -> None:
-        """Send the rest and the last reports, for a moment."""
+        """Send the rest and the last reports, for a moment.
+
+        The last word is acknowledged, so all before it has arrived: a socket that is closed while something unread
+        lies in it resets the connection, and the broker would lose what it hadn't read yet.
+        """
         with contextlib.suppress(TimeoutError):  # what didn't get out is a gap
             async with asyncio.timeout(FAREWELL_S):
                 await self._send_all(connection)
         for channel, spool in self.spools.items():
             spool.drop_unsent()
             self._reports.add_gaps(channel, spool.take_dropped())
+        self._reports.add_health("stopped")
         with contextlib.suppress(TimeoutError):  # a broker that doesn't answer now won't
             async with asyncio.timeout(FAREWELL_S / 2):
                 await self._report(connection)
@@ -127,12 +132,14 @@ class Outbox:
     # -- reports and confirmations ------------------------------------------------------------------
 
     async def _report_on(self, connection: Connection) -> None:
-        """Publish what there is to report, every now and then; keep what the broker didn't take."""
+        """Publish what there is to report, every now and then, once it is known that the kernel listens."""
         while True:
-            await self._report(connection)
+            if self._transient or any(spool.proven for spool in self.spools.values()):
+                await self._report(connection)
             await asyncio.sleep(CHECK_S)
 
     async def _report(self, connection: Connection) -> None:
+        """Publish all reports; keep what the broker didn't take."""
         waiting = self._reports.take()
         try:
             while waiting:
