@@ -71,9 +71,10 @@ def show(
 def verify(folder: AgentFolder, *, session: SessionId = None, json: AsJson = False) -> None:
     """Check a session's log from its first entry to its last.
 
-    Reads every byte and checks the hash chain and the order. Reports the number of entries, the last seq, how often the agent started and how often it hadn't ended cleanly
-    before (a kill, a power cut: fine by itself), emissions that were cut off in the middle, and, if something is
-    wrong, the first entry that isn't as it was written. Works beside a running kernel too.
+    Reads every byte and checks the hash chain and the order. Reports the number of entries, the last seq, how often
+    the agent started and how often it hadn't ended cleanly before (a kill, a power cut: fine by itself), emissions
+    that were cut off in the middle, and, if something is wrong, the first entry that isn't as it was written. Works
+    beside a running kernel too.
 
     Exit status 1 when the log isn't as it was written.
 

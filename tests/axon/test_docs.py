@@ -56,7 +56,8 @@ def test_no_command_or_option_is_documented_that_does_not_exist():
     documented = set(re.findall(r"^## axon (.+)$", text("commands.md"), re.MULTILINE))
     assert documented == set(commands())
     for name in documented:
-        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", part("commands.md", f"## axon {name}"))) <= set(commands()[name])
+        options = re.findall(r"(?<![\w-])--[a-z][a-z-]*", part("commands.md", f"## axon {name}"))
+        assert set(options) <= set(commands()[name])
 
 
 @pytest.mark.parametrize("name", commands())
