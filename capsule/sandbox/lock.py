@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import msgspec
 
@@ -25,3 +26,7 @@ def lock_down() -> bool:
     msgspec.json.decode(limits, type=Limits).apply()
     install()
     return True
+
+
+if __name__ == "__main__":
+    sys.exit(0 if lock_down() else "not in a sandbox")

@@ -19,7 +19,7 @@ from capsule.sandbox.syscalls import (
     DENIED,
     DENIED_ERRNO,
     UNKNOWN_ERRNO,
-    Check,
+    Argument,
     numbers,
 )
 
@@ -35,7 +35,7 @@ SET_MODE_FILTER = 1
 EVERY_THREAD, NO_SPECULATION_PENALTY = 1, 4
 
 
-Verdict: TypeAlias = "int | tuple[Check, ...]"  # what a call returns, or what its arguments must satisfy
+Verdict: TypeAlias = "int | tuple[Argument, ...]"  # what a call returns, or what its arguments must satisfy
 
 
 class Instruction(msgspec.Struct, frozen=True):
@@ -111,12 +111,12 @@ def _search(ranges: list[tuple[int, Verdict]]) -> list[Instruction]:
     return [Instruction(JUMP_AT_LEAST, ranges[middle][0], len(below), 0), *below, *above]
 
 
-def _checked(checks: tuple[Check, ...]) -> list[Instruction]:
+def _checked(arguments: tuple[Argument, ...]) -> list[Instruction]:
     """Compare the low halves of the arguments (both architectures are little-endian)."""
     steps: list[Instruction] = []
-    for check in checks:
-        steps += [Instruction(LOAD, OFFSET_ARGUMENTS + 8 * check.argument), Instruction(AND, check.mask)]
-        left = len(check.values)
-        steps += [Instruction(JUMP_EQUAL, value, left - number, 0) for number, value in enumerate(check.values)]
+    for argument in arguments:
+        steps += [Instruction(LOAD, OFFSET_ARGUMENTS + 8 * argument.position), Instruction(AND, argument.mask)]
+        left = len(argument.values)
+        steps += [Instruction(JUMP_EQUAL, value, left - number, 0) for number, value in enumerate(argument.values)]
         steps.append(Instruction(RETURN, ERRNO | DENIED_ERRNO))
     return [*steps, Instruction(RETURN, ALLOW)]

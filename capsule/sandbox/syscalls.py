@@ -91,10 +91,10 @@ ALLOWED = (FILES, MEMORY, THREADS, TIME, SIGNALS, WAITING, CONNECTED, FACTS)
 COLUMNS = {"x86_64": 1, "aarch64": 2}
 
 
-class Check(msgspec.Struct, frozen=True):
-    """Satisfied when an argument's low 32 bits, masked, are one of ``values``."""
+class Argument(msgspec.Struct, frozen=True):
+    """An argument, from 0: satisfied when its low 32 bits, masked, are one of ``values``."""
 
-    argument: int
+    position: int
     mask: int
     values: tuple[int, ...]
 
@@ -106,12 +106,12 @@ IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)  # TCGETS TIOCGWINSZ F
 PRCTLS = (15, 16, 39, 0x53564D41)  # PR_SET_NAME PR_GET_NAME PR_GET_NO_NEW_PRIVS PR_SET_VMA
 
 # A thread, never a process; a stream pair, since a datagram socket can send to any path; no typing into a
-# terminal; no way to cut the tie to the parent (PR_SET_PDEATHSIG). Every check of a call must hold.
+# terminal; no way to cut the tie to the parent (PR_SET_PDEATHSIG). All that stand beside a call must hold.
 CHECKS = {
-    "clone": (Check(0, CLONE_THREAD | CLONE_NEW, (CLONE_THREAD,)),),
-    "socketpair": (Check(0, 0xFFFF_FFFF, (AF_UNIX,)), Check(1, 0xF, (SOCK_STREAM,))),
-    "prctl": (Check(0, 0xFFFF_FFFF, PRCTLS),),
-    "ioctl": (Check(1, 0xFFFF_FFFF, IOCTLS),),
+    "clone": (Argument(0, CLONE_THREAD | CLONE_NEW, (CLONE_THREAD,)),),
+    "socketpair": (Argument(0, 0xFFFF_FFFF, (AF_UNIX,)), Argument(1, 0xF, (SOCK_STREAM,))),
+    "prctl": (Argument(0, 0xFFFF_FFFF, PRCTLS),),
+    "ioctl": (Argument(1, 0xFFFF_FFFF, IOCTLS),),
 }
 UNKNOWN_ERRNO = errno.ENOSYS
 DENIED_ERRNO = errno.EPERM
