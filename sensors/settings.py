@@ -61,16 +61,10 @@ def read_settings(text: bytes | str) -> DriverSettings:
 
 def open_source(driver: str, settings: DriverSettings) -> tuple[Source, float]:
     """The source of a driver and its captures a second; raises ``SensorInvalid`` or what the source raises."""
-    sources = DRIVERS.get(driver)
-    if sources is None:
+    if driver not in DRIVERS:
         raise SensorInvalid(f"there is no driver {driver!r}", hint=f"drivers are {', '.join(sorted(DRIVERS))}")
-    name, _, argument = (settings.source or next(iter(sources))).partition(":")
-    if name not in sources:
-        raise SensorInvalid(
-            f"the driver {driver!r} has no source {name!r}", hint=f"its sources are {', '.join(sources)}"
-        )
-    module, _, noun = sources[name].partition(":")
-    kind: type[Source] = getattr(import_module(module), noun)
+    name, _, argument = (settings.source or next(iter(DRIVERS[driver]))).partition(":")
+    kind = source_class(driver, name)
     fps = settings.fps or kind.default_fps
     try:
         options = msgspec.convert(settings.options, kind.Options)
@@ -82,6 +76,18 @@ def open_source(driver: str, settings: DriverSettings) -> tuple[Source, float]:
     source = kind(SourcePlan(channel=settings.channel, argument=argument, fps=fps, options=options))
     _check_channels(source.channels)
     return source, fps
+
+
+def source_class(driver: str, name: str) -> type[Source]:
+    """Import one source of a driver; raises ``SensorInvalid`` when it has none of that name."""
+    sources = DRIVERS[driver]
+    if name not in sources:
+        raise SensorInvalid(
+            f"the driver {driver!r} has no source {name!r}", hint=f"its sources are {', '.join(sources)}"
+        )
+    module, _, noun = sources[name].partition(":")
+    kind: type[Source] = getattr(import_module(module), noun)
+    return kind
 
 
 def _check_channels(channels: tuple[str, ...]) -> None:

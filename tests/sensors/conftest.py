@@ -1,4 +1,4 @@
-"""A real mosquitto that can be killed and restarted, and a consumer that confirms as the kernel does."""
+"""A real broker that can be killed and restarted, and a consumer that confirms as the kernel does."""
 
 from __future__ import annotations
 
@@ -24,18 +24,23 @@ def spawn_quietly(argv: list[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-class Mosquitto:
+class Broker:
     """A broker on a free loopback port, which it keeps."""
 
-    def __init__(self, broker: BrokerPlan) -> None:
-        self._plan = broker
+    def __init__(self, planned: BrokerPlan) -> None:
+        self._plan = planned
         self._process: subprocess.Popen[bytes] | None = None
-        self.address: BrokerAddress = broker.address
+        self.address: BrokerAddress = planned.address
 
     async def start(self) -> None:
         assert self._plan.argv
         self._process = spawn_quietly(self._plan.argv)
         await wait_until_up(self.address)
+
+    def pause(self) -> None:
+        """It hangs: the connections stay, nothing is answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         if self._process is not None:
@@ -105,20 +110,21 @@ class Consumer:
 
 
 @pytest.fixture
-def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
-    program = find_mosquitto()
-    if not program:
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
+    """A mosquitto, or what the test names as the parameter: ``amqtt``."""
+    program = "" if getattr(request, "param", "mosquitto") == "amqtt" else find_mosquitto()
+    if not program and not hasattr(request, "param"):
         pytest.skip("mosquitto is missing: apt install mosquitto")
-    broker = Mosquitto(plan("private", tmp_path / "broker", mosquitto=program))
-    yield broker
-    broker.kill()
+    made = Broker(plan("private", tmp_path / "broker", mosquitto=program))
+    yield made
+    made.kill()
 
 
 @pytest.fixture
-async def consumer(mosquitto: Mosquitto) -> AsyncIterator[Consumer]:
+async def consumer(broker: Broker) -> AsyncIterator[Consumer]:
     """Connected to the broker, which is up."""
-    await mosquitto.start()
-    made = Consumer(mosquitto.address)
+    await broker.start()
+    made = Consumer(broker.address)
     running = asyncio.create_task(made.run())
     async with asyncio.timeout(WAIT_S):
         await made.connected.wait()

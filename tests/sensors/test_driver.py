@@ -19,7 +19,6 @@ from sensors.sample import NoOptions, Sample, SourcePlan
 from sensors.settings import DriverSettings
 from sensors.spool import SpoolBounds
 
-pytestmark = pytest.mark.mosquitto
 WAIT_S = 25.0
 HASTY = SpoolBounds(patience_s=0.5, probe_s=0.2, probe_max_s=0.5)
 
@@ -77,55 +76,68 @@ async def soon(true: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_every_counter_arrives_in_order(mosquitto, consumer) -> None:
-    driver = Driver(settings_for(mosquitto.address), counting(), fps=100)
+@pytest.mark.parametrize("broker", ["amqtt"], indirect=True)
+async def test_the_embedded_broker_will_do(broker, consumer) -> None:
+    source = counting()
+    async with running(Driver(settings_for(broker.address), source, fps=100)):
+        await consumer.until(lambda: len(consumer.arrivals) >= 50)
+    await consumer.until(lambda: accounted(consumer) == set(range(1, source.last + 1)))
+
+
+@pytest.mark.mosquitto
+async def test_every_counter_arrives_in_order(broker, consumer) -> None:
+    driver = Driver(settings_for(broker.address), counting(), fps=100)
     async with running(driver):
         await consumer.until(lambda: len(consumer.arrivals) >= 30)
     counters = consumer.counters("count")
     assert counters == list(range(1, len(counters) + 1))
 
 
-async def test_at_the_end_what_was_captured_has_been_sent(mosquitto, consumer) -> None:
+@pytest.mark.mosquitto
+async def test_at_the_end_what_was_captured_has_been_sent(broker, consumer) -> None:
     source = counting()
-    driver = Driver(settings_for(mosquitto.address), source, fps=100)
+    driver = Driver(settings_for(broker.address), source, fps=100)
     async with running(driver):
         await consumer.until(lambda: len(consumer.arrivals) >= 10)
     await consumer.until(lambda: consumer.counters("count")[-1] == source.last)
     assert source.closed
 
 
-async def test_a_confirmed_stimulus_is_forgotten(mosquitto, consumer) -> None:
-    driver = Driver(settings_for(mosquitto.address), counting(), fps=100)
+@pytest.mark.mosquitto
+async def test_a_confirmed_stimulus_is_forgotten(broker, consumer) -> None:
+    driver = Driver(settings_for(broker.address), counting(), fps=100)
     spool = driver.outbox.spools["count"]
     async with running(driver):
         await soon(lambda: (spool.oldest or 0) > 5)
 
 
-async def test_the_broker_is_killed_and_restarted_and_nothing_is_missing(mosquitto, consumer) -> None:
+@pytest.mark.mosquitto
+async def test_the_broker_is_killed_and_restarted_and_nothing_is_missing(broker, consumer) -> None:
     source = counting()
-    driver = Driver(settings_for(mosquitto.address), source, fps=100, bounds=HASTY)
+    driver = Driver(settings_for(broker.address), source, fps=100, bounds=HASTY)
     spool = driver.outbox.spools["count"]
     async with running(driver):
         await consumer.until(lambda: len(consumer.arrivals) >= 50)
         confirmed = consumer.counters("count")[-1]
         await soon(lambda: spool.oldest is None or spool.oldest > confirmed)
-        mosquitto.kill()
+        broker.kill()
         captured = source.last
         await soon(lambda: source.last >= captured + 50)  # capture goes on
-        await mosquitto.start()
+        await broker.start()
         await consumer.until(lambda: consumer.counters("count")[-1] >= captured + 100)
     await consumer.until(lambda: accounted(consumer) == set(range(1, source.last + 1)))
     assert not consumer.gaps("count")
     assert min(seq for connection, _, _, seq in consumer.arrivals if connection > 1) > confirmed
 
 
-async def test_a_consumer_that_comes_back_late_sees_no_hole(mosquitto, consumer) -> None:
+@pytest.mark.mosquitto
+async def test_a_consumer_that_comes_back_late_sees_no_hole(broker, consumer) -> None:
     """The oldest is sent alone until it is confirmed, so a later one never overtakes it."""
-    driver = Driver(settings_for(mosquitto.address), counting(), fps=100, bounds=HASTY)
+    driver = Driver(settings_for(broker.address), counting(), fps=100, bounds=HASTY)
     async with running(driver):
         await consumer.until(lambda: len(consumer.arrivals) >= 20)
-        mosquitto.kill()
-        await mosquitto.start()
+        broker.kill()
+        await broker.start()
         await consumer.until(lambda: consumer.connections > 1 and len(consumer.arrivals) >= 150)
     high = 0
     for seq in consumer.counters("count"):
@@ -133,9 +145,10 @@ async def test_a_consumer_that_comes_back_late_sees_no_hole(mosquitto, consumer)
         high = max(high, seq)
 
 
-async def test_nothing_confirmed_for_a_while_and_it_is_sent_again(mosquitto, consumer) -> None:
+@pytest.mark.mosquitto
+async def test_nothing_confirmed_for_a_while_and_it_is_sent_again(broker, consumer) -> None:
     consumer.confirming = False
-    driver = Driver(settings_for(mosquitto.address), counting(), fps=100, bounds=HASTY)
+    driver = Driver(settings_for(broker.address), counting(), fps=100, bounds=HASTY)
     async with running(driver):
         await consumer.until(lambda: consumer.counters("count")[:2] == [1, 1])
         consumer.confirming = True
@@ -143,31 +156,34 @@ async def test_nothing_confirmed_for_a_while_and_it_is_sent_again(mosquitto, con
     assert set(consumer.counters("count")) >= set(range(1, 101))
 
 
-async def test_what_the_spool_could_not_hold_is_reported(mosquitto, consumer) -> None:
+@pytest.mark.mosquitto
+async def test_what_the_spool_could_not_hold_is_reported(broker, consumer) -> None:
     source = counting()
-    driver = Driver(settings_for(mosquitto.address, spool_count=20), source, fps=200)
+    driver = Driver(settings_for(broker.address, spool_count=20), source, fps=200)
     async with running(driver):
         await consumer.until(lambda: len(consumer.arrivals) >= 20)
-        mosquitto.kill()
+        broker.kill()
         dropped = driver.outbox.spools["count"]
         await soon(lambda: dropped.dropped_count >= 30)
-        await mosquitto.start()
+        await broker.start()
         until = source.last + 50
         await consumer.until(lambda: consumer.counters("count")[-1] >= until)
     await consumer.until(lambda: accounted(consumer) == set(range(1, source.last + 1)))
     assert consumer.gaps("count")
 
 
-async def test_a_broker_that_comes_late_gets_everything(mosquitto) -> None:
+@pytest.mark.mosquitto
+async def test_a_broker_that_comes_late_gets_everything(broker) -> None:
     source = counting()
-    driver = Driver(settings_for(mosquitto.address), source, fps=100, bounds=HASTY)
+    driver = Driver(settings_for(broker.address), source, fps=100, bounds=HASTY)
     async with running(driver):
         await soon(lambda: len(driver.outbox.spools["count"]) >= 20)
     assert len(driver.outbox.spools["count"]) == source.last
 
 
-async def test_a_confirmation_of_another_start_means_nothing(mosquitto, consumer) -> None:
-    driver = Driver(settings_for(mosquitto.address), counting(), fps=100)
+@pytest.mark.mosquitto
+async def test_a_confirmation_of_another_start_means_nothing(broker, consumer) -> None:
+    driver = Driver(settings_for(broker.address), counting(), fps=100)
     spool = driver.outbox.spools["count"]
     driver.outbox.hear("axon/tested/committed/count", b'{"epoch":"another","seq":1000}')
     driver.outbox.hear("axon/tested/committed/count", b'{"epoch":"%s","id":"b","seq":9}' % driver.epoch.encode())
@@ -177,40 +193,45 @@ async def test_a_confirmation_of_another_start_means_nothing(mosquitto, consumer
         assert spool.oldest == 1
 
 
-async def test_an_unreadable_confirmation_is_told_as_health(mosquitto, consumer) -> None:
-    driver = Driver(settings_for(mosquitto.address), counting(), fps=100)
+@pytest.mark.mosquitto
+async def test_an_unreadable_confirmation_is_told_as_health(broker, consumer) -> None:
+    driver = Driver(settings_for(broker.address), counting(), fps=100)
     driver.outbox.hear("axon/tested/committed/count", b"\xff nonsense")
     async with running(driver):
         await consumer.until(lambda: "confirmation_unreadable" in consumer.health())
 
 
-async def test_the_source_id_travels_with_each_stimulus(mosquitto, consumer) -> None:
-    driver = Driver(settings_for(mosquitto.address, id="left"), counting(), fps=100)
+@pytest.mark.mosquitto
+async def test_the_source_id_travels_with_each_stimulus(broker, consumer) -> None:
+    driver = Driver(settings_for(broker.address, id="left"), counting(), fps=100)
     async with running(driver):
         await consumer.until(lambda: len(consumer.arrivals) >= 5)
     assert {source_id for _, _, source_id in consumer.high} == {"left"}
 
 
-async def test_each_start_is_an_epoch_of_its_own(mosquitto, consumer) -> None:
+@pytest.mark.mosquitto
+async def test_each_start_is_an_epoch_of_its_own(broker, consumer) -> None:
     for _ in range(2):
-        async with running(Driver(settings_for(mosquitto.address), counting(), fps=100)):
+        async with running(Driver(settings_for(broker.address), counting(), fps=100)):
             before = len(consumer.arrivals)
             await consumer.until(lambda before=before: len(consumer.arrivals) > before + 3)
     epochs = {epoch for _, _, epoch, _ in consumer.arrivals}
     assert len(epochs) == 2
 
 
-async def test_a_transient_channel_asks_for_no_confirmation(mosquitto, consumer) -> None:
+@pytest.mark.mosquitto
+async def test_a_transient_channel_asks_for_no_confirmation(broker, consumer) -> None:
     consumer.confirming = False
-    driver = Driver(settings_for(mosquitto.address, transient=True), counting(), fps=100)
+    driver = Driver(settings_for(broker.address, transient=True), counting(), fps=100)
     async with running(driver):
         await consumer.until(lambda: len(consumer.arrivals) >= 50)
     counters = consumer.counters("count")
     assert counters == list(range(1, len(counters) + 1))
 
 
-async def test_a_source_that_fails_ends_the_driver_with_its_error(mosquitto, consumer) -> None:
-    driver = Driver(settings_for(mosquitto.address), counting(fails_at=10), fps=100)
+@pytest.mark.mosquitto
+async def test_a_source_that_fails_ends_the_driver_with_its_error(broker, consumer) -> None:
+    driver = Driver(settings_for(broker.address), counting(fails_at=10), fps=100)
     async with asyncio.timeout(WAIT_S):
         with pytest.raises(SourceUnreadable):
             await driver.run()
@@ -218,8 +239,9 @@ async def test_a_source_that_fails_ends_the_driver_with_its_error(mosquitto, con
     assert consumer.counters("count")[-1] == 9
 
 
-async def test_a_late_capture_is_counted_and_told(mosquitto, consumer) -> None:
-    driver = Driver(settings_for(mosquitto.address), counting(), fps=100)
+@pytest.mark.mosquitto
+async def test_a_late_capture_is_counted_and_told(broker, consumer) -> None:
+    driver = Driver(settings_for(broker.address), counting(), fps=100)
     driver._missed(3)  # what the capture thread calls
     async with running(driver):
         await consumer.until(lambda: "late" in consumer.health())
