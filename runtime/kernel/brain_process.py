@@ -11,14 +11,10 @@ from pathlib import Path
 import msgspec
 
 from capsule.sandbox.launcher import launch
-from capsule.sandbox.limits import Limits
-from capsule.sandbox.plan import Bind, python_plan
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_link import BrainLink
+from runtime.kernel.brain_sandbox import COGNET_INSIDE, brain_plan
 from runtime.kernel.process import Process
-
-PACKAGES = Path(__file__).resolve().parents[2]
-COGNET_IN_SANDBOX = "/app/cognet"
 
 
 class Sockets(msgspec.Struct, frozen=True):
@@ -48,7 +44,6 @@ class BrainStart(msgspec.Struct, frozen=True, kw_only=True):
 
     cognet: Path
     sandboxed: bool
-    cores: list[int]
     host: BrainHost
 
 
@@ -57,18 +52,10 @@ def start_brain(start: BrainStart, *, ended: Callable[[int], None], said: Callab
     sockets = Sockets.make()
     try:
         fds = (sockets.brain_link.fileno(), sockets.brain_pages.fileno())
-        plan = python_plan(
-            "runtime.brain",
-            [str(fd) for fd in fds],
-            packages=[PACKAGES / "runtime", PACKAGES / "capsule"],
-            extra=[Bind(source=start.cognet, dest=COGNET_IN_SANDBOX)],
-            fds=fds,
-            limits=Limits(),
-        )
-        launched = launch(plan, sandboxed=start.sandboxed)
+        launched = launch(brain_plan(start.cognet, fds), sandboxed=start.sandboxed)
     finally:
         sockets.close_brain_ends()
-    attach(start.host, sockets, COGNET_IN_SANDBOX if start.sandboxed else str(start.cognet))
+    attach(start.host, sockets, COGNET_INSIDE if start.sandboxed else str(start.cognet))
 
     def closed(code: int) -> None:
         launched.close()

@@ -205,7 +205,6 @@ class Kernel:
         start = BrainStart(
             cognet=self._setup.cognet.folder,
             sandboxed=self._setup.sandboxed,
-            cores=sorted(self._setup.profile.cores.usable("kernel", os.sched_getaffinity(0))),
             host=self.brain,
         )
         self._supervisor.add(Row(name="brain", start=lambda ended, said: start_brain(start, ended=ended, said=said)))
@@ -253,7 +252,8 @@ class Kernel:
             if abs(now_ms - offset_ms) > CLOCK_STEP_MS:
                 self._clock_stepped(round(now_ms - offset_ms))
                 offset_ms = now_ms
-            await self._sample()
+            if not self._stopping.is_set():
+                await self._sample()
 
     async def _watch_brain(self) -> None:
         while True:
@@ -261,7 +261,9 @@ class Kernel:
             self.brain.watch()
 
     async def _sample(self) -> None:
-        pids = {"kernel": (os.getpid(), 0), **self._supervisor.pids()}
+        observers = {name for name, _ in self._observers}
+        agents = {name: pid for name, pid in self._supervisor.pids().items() if name not in observers}
+        pids = {"kernel": (os.getpid(), 0), **agents}
         await asyncio.to_thread(self.statistics.process_meter.sample, pids, self._setup.media.resident_bytes)
 
     def _clock_stepped(self, by_ms: int) -> None:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import msgspec
-from capsule.sandbox.selftest import SelfTest, self_test
 
-from capsule.errors import SandboxLeaks
 from hardware_profiles import detect
 from hardware_profiles import profile as profiles
 from hardware_profiles.profile import Profile
@@ -16,6 +13,7 @@ from runtime.abi.clock import mono_us
 from runtime.abi.ids import uuid7
 from runtime.config.agent import AgentConfig, load_agent
 from runtime.config.cognet import CognetConfig, find_cognet, load_cognet
+from runtime.kernel.brain_sandbox import check_sandbox
 from runtime.kernel.session import Session
 from runtime.kernel.stop import StopLatch
 from runtime.log.log import Log
@@ -47,7 +45,7 @@ class Setup:
         self.data = self.agent.folder / "data"
         self.boot_id = uuid7()
         self.sandboxed = asked.sandbox and not asked.inline
-        self.sandbox_check = _check_sandbox(self.agent.folder) if self.sandboxed else None
+        self.sandbox_check = check_sandbox(self.agent.folder, self.cognet.folder) if self.sandboxed else None
         self.session = Session.take(self.data, asked.session)
         try:
             self.latch = StopLatch.load(self.data)
@@ -74,12 +72,3 @@ class Setup:
         if media.store == "memory":
             return MemoryRing(max_bytes=media.max_bytes, max_age_s=media.max_age_s)
         return DiskRing(self.session.folder, max_bytes=media.max_bytes, max_age_s=media.max_age_s)
-
-
-def _check_sandbox(folder: Path) -> SelfTest:
-    """Build a sandbox as the brain's will be and see that what must be denied is denied."""
-    check = self_test(agent=folder)
-    if not check.ok:
-        allowed = ", ".join(item.name for item in check.checks if not item.denied)
-        raise SandboxLeaks(f"the sandbox allowed: {allowed}", python=sys.executable)
-    return check
