@@ -40,6 +40,9 @@ def main() -> None:
     except AxonError as error:
         print(error_lines(error), file=sys.stderr)
         sys.exit(1)
+    except UnicodeEncodeError:
+        print("the arguments must be UTF-8", file=sys.stderr)
+        sys.exit(2)
     except OSError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(1)

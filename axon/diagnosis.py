@@ -21,7 +21,9 @@ from hardware_profiles.profile import Profile
 from runtime.config.agent import FILE, AgentConfig, load_agent
 from runtime.config.origin import Origin
 from runtime.config.sections import Broker
+from runtime.config.size import format_size
 
+_SIZES = ("media.max_bytes", "capsule.memory")
 _STYLES = {"held": "green", "warning": "yellow", "not held": "bold red"}
 
 
@@ -40,7 +42,7 @@ def examine(folder: Path, profile: Profile, *, wanted: bool) -> Diagnosis:
     """Look at the machine and at the agent in ``folder``; without one there only at the machine, unless ``wanted``."""
     agent, checks = _configured(folder, profile, wanted=wanted)
     summary = agent_checks.kernel_summary(folder) if agent else None
-    checks = [*machine(profile), *storage(_data(folder)), *isolation(folder if agent else None), *checks]
+    checks = [*machine(profile), *storage(_data(folder)), *isolation(agent), *checks]
     checks.append(exchange(agent.broker if agent else Broker()))
     if agent:
         checks += [agent_checks.cognet(agent), agent_checks.stop_latch(folder), *agent_checks.kernel(summary)]
@@ -111,5 +113,10 @@ def _config_table(config: dict[str, Origin]) -> Table:
         table.add_column(name, overflow="fold")
     for key, origin in config.items():
         if origin.value is not None:
-            table.add_row(key, Text(str(origin.value)), origin.source)
+            table.add_row(key, Text(_value(key, origin.value)), origin.source)
     return table
+
+
+def _value(key: str, value: object) -> str:
+    """Sizes with their unit, everything else as it is."""
+    return format_size(value) if key in _SIZES and isinstance(value, int) else str(value)

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 from rich.console import Console
@@ -62,8 +64,13 @@ def _beat(control: Control) -> Beat:
     return Beat(at_s=time.monotonic(), summary=msgspec.convert(control.ask("summary"), Summary))
 
 
+def _end(*_: object) -> NoReturn:
+    raise SystemExit(0)
+
+
 def main() -> int:
     """Watch the agent in the folder that the first argument names."""
+    signal.signal(signal.SIGTERM, _end)  # so that a terminal gets its cursor back
     try:
         with connect(Path(sys.argv[1])) as control:
             watch(control, Console())

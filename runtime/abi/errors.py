@@ -110,7 +110,7 @@ class SessionLocked(AxonError, BlockingIOError):
     """Another kernel holds this session."""
 
     code = "SESSION_LOCKED"
-    hint = "Stop the other `axon run`, or start another session with --session new."
+    hint = "Stop the other `axon run` first: one kernel at a time runs an agent."
 
 
 class SessionNotFound(AxonError, FileNotFoundError):

@@ -13,6 +13,7 @@ from axon.status import connect
 from runtime.abi.errors import AgentNotRunning
 
 WAIT_S = 30
+HIDE_CURSOR, SHOW_CURSOR = b"\x1b[?25l", b"\x1b[?25h"
 
 
 @pytest.fixture
@@ -48,7 +49,10 @@ def test_on_a_terminal_it_draws_a_table(agent, counting):
             picture += os.read(ours, 4096)
         view.terminate()
         view.communicate(timeout=WAIT_S)
+        picture += os.read(ours, 65536)
     os.close(ours)
+    assert view.returncode == 0
+    assert picture.rindex(SHOW_CURSOR) > picture.rindex(HIDE_CURSOR)
     assert b"microphone" in picture
     assert b"late p50" in picture
 
