@@ -10,6 +10,7 @@ from rich.text import Text
 from runtime.abi.summary import ChannelCounts, Summary
 
 MIN_ROWS = 4
+_CLOCKS_AGREE_S = 0.5
 _FIXED_LINES = 8
 """The title, the four lines of figures, two headings, and the line where the cursor stands."""
 
@@ -30,10 +31,9 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rates(now: Beat, before: Beat | None) -> Rates:
-    """What happened a second. The kernel's counters may have begun anew between two beats: then they count alone."""
+    """What happened a second. Where counting began anew between two beats, since then."""
     after = now.summary
-    past = before.summary if before and before.summary.commits <= after.commits else None
-    past = past if past and past.boot.boot_id == after.boot.boot_id and past.seconds <= after.seconds else None
+    past = before.summary if before and _goes_on(now, before) else None
     took_s = max(after.seconds - past.seconds if past else after.seconds, 1e-3)
     known = past.stimuli if past else {}
     return Rates(
@@ -44,6 +44,13 @@ def rates(now: Beat, before: Beat | None) -> Rates:
             for name, counts in after.stimuli.items()
         },
     )
+
+
+def _goes_on(now: Beat, before: Beat) -> bool:
+    """Whether the kernel counted through between the two: its own seconds then agree with ours."""
+    counted_s = now.summary.seconds - before.summary.seconds
+    same_boot = now.summary.boot.boot_id == before.summary.boot.boot_id
+    return same_boot and counted_s > 0 and abs(counted_s - (now.at_s - before.at_s)) < _CLOCKS_AGREE_S
 
 
 def line(now: Beat, before: Beat | None) -> str:

@@ -10,7 +10,7 @@ from runtime.abi.summary import ProcessUse, Spread
 @pytest.fixture
 def beat(summary):
     """One moment's figures, changed as the test asks."""
-    return lambda **changes: Beat(at_s=0.0, summary=summary(**changes))
+    return lambda at_s=0.0, **changes: Beat(at_s=at_s, summary=summary(**changes))
 
 
 def picture(now: Beat, before: Beat | None = None, *, height: int = 24) -> list[str]:
@@ -20,7 +20,7 @@ def picture(now: Beat, before: Beat | None = None, *, height: int = 24) -> list[
 
 
 def test_rates_are_what_happened_since_the_beat_before(beat):
-    flow = rates(beat(seconds=12.0, wakes=360, commits=500), beat(seconds=10.0, wakes=300, commits=400))
+    flow = rates(beat(at_s=102.0, seconds=12.0, wakes=360, commits=500), beat(at_s=100.0, seconds=10.0))
     assert (flow.wakes, flow.commits) == (30, 50)
 
 
@@ -30,9 +30,15 @@ def test_the_first_beat_shows_the_mean_since_counting_began(beat):
 
 
 def test_counters_that_began_anew_give_no_negative_rates(beat):
-    flow = rates(beat(seconds=1.0, wakes=30, commits=40, stimuli={"camera": 3}), beat(seconds=10.0))
+    now = beat(at_s=105.0, seconds=1.0, wakes=30, commits=40, stimuli={"camera": 3})
+    flow = rates(now, beat(at_s=100.0, seconds=10.0))
     assert flow.wakes == 30
     assert flow.stimuli == {"camera": 3}
+
+
+def test_counters_that_began_anew_early_are_not_taken_for_a_short_time(beat):
+    before = beat(at_s=100.0, seconds=1.0, wakes=3, commits=2, stimuli={})
+    assert rates(beat(at_s=105.0, seconds=4.0, wakes=120, commits=300), before).wakes == 30
 
 
 def test_before_anything_was_counted_nothing_is_divided_by_zero(beat):
