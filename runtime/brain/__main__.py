@@ -11,6 +11,7 @@ import sys
 import uvloop
 
 from capsule.errors import AxonError
+from capsule.sandbox.lock import lock_down
 from runtime.brain.brain import run_brain
 
 
@@ -19,6 +20,7 @@ def main(argv: list[str]) -> int:
     if len(argv) != 2 or not all(text.isdecimal() for text in argv):
         print("usage: python -m runtime.brain LINK_FD PAGE_FD", file=sys.stderr)
         return 2
+    lock_down()  # before the cognet is imported; nothing happens where the kernel started us without a sandbox
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the kernel ends us in order
     link, pages = (socket.socket(fileno=int(text)) for text in argv)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -120,14 +120,13 @@ class Brain:
         self.scheduler.open()
         self.clocks.open()
         if self.invocation is not None:
-            found = await asyncio.to_thread(
-                unanswered,
-                self.session,
-                self.mask,
-                settled_seq=self.welcome.settled_seq,
-                upto=self.welcome.last_seq,
-            )
-            self.invocation.open(unanswered=found)
+            self.invocation.open(unanswered=await self._has_unanswered())
+
+    async def _has_unanswered(self) -> bool:
+        settled_seq, upto = self.welcome.settled_seq, self.welcome.last_seq
+        if settled_seq >= upto:
+            return False
+        return await asyncio.to_thread(unanswered, self.session, self.mask, settled_seq=settled_seq, upto=upto)
 
     async def _boot(self, hook: Hook) -> None:
         try:
@@ -156,8 +155,14 @@ class Brain:
             self.narration.report(f"a shutdown hook failed: {describe(error)}")
 
     def beat(self) -> None:
-        """Tell that the loop turns, four times in each ``heartbeat_s``."""
+        """Tell that the loop turns, four times in each ``heartbeat_s``, and what was lost meanwhile."""
         self.send(Heartbeat(mono_us()))
+        for count, what in (
+            (self.connection.take_dropped(), "events of telemetry were dropped: the kernel read too slowly"),
+            (self.inbox.take_lost(), "transient stimuli were dropped: no tick took them in time"),
+        ):
+            if count:
+                self.narration.report(f"{count} {what}", level="warning")
         self._beat = asyncio.get_running_loop().call_later(self.welcome.heartbeat_s / 4, self.beat)
 
     def end(self) -> None:

@@ -43,7 +43,7 @@ class Connection(asyncio.Protocol):
         self._flushing = False
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._last_call = 0
-        self.dropped_events = 0
+        self._dropped = 0
         self.lost: asyncio.Future[AxonError] = self._loop.create_future()
 
     # -- the transport's side ----------------------------------------------------------------------
@@ -109,13 +109,20 @@ class Connection(asyncio.Protocol):
         self._flush_soon()
 
     def tell(self, event: msgspec.Struct) -> None:
-        """Queue an event of telemetry, as it is now; dropped and counted while the kernel doesn't read."""
+        """Queue an event of telemetry, as it is now; dropped and counted above ``MAX_UNSENT_EVENTS`` unsent ones."""
         encoded = _encode(event, MAX_EVENT_BYTES)
-        if self._paused and len(self._events) >= MAX_UNSENT_EVENTS:
-            self.dropped_events += 1
+        if len(self._events) >= MAX_UNSENT_EVENTS:
+            self._dropped += 1
             return
         self._events.append(msgspec.Raw(encoded))
         self._flush_soon()
+
+    def take_dropped(self) -> int:
+        """How many events were dropped since this was last asked; 0 while the kernel doesn't read."""
+        if self._paused:
+            return 0
+        dropped, self._dropped = self._dropped, 0
+        return dropped
 
     def call(self, verb: str, args: list[Any], *, wake_id: str | None, cursor: int | None) -> asyncio.Future[Any]:
         """Send a call; the future is its reply. The kernel acts on it whether or not anybody still waits."""

@@ -7,7 +7,7 @@ import threading
 
 import msgspec
 
-from capsule.errors import FrameInvalid
+from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import Hello, frame, receive_frame
 from runtime.abi.errors import BrainLost, from_wire
 from runtime.abi.link import PAGE_ENTRIES, PAGE_PROTOCOL, Page, PageRequest
@@ -37,6 +37,8 @@ class Pages:
         with self._lock:
             try:
                 return self._read(PageRequest(after, upto), ahead=ahead)
+            except AxonError:
+                raise  # some of them are OSErrors as well, and say already what happened
             except OSError as error:
                 raise BrainLost(f"the kernel doesn't serve history any more: {error}") from error
             except msgspec.MsgspecError as error:

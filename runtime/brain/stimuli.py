@@ -67,9 +67,9 @@ class Inbox:
         self._window = window
         self._session = session
         self._cursor = cursor
-        self._arrived: deque[_Arrived] = deque()
-        self._left_upto = window.first_seq - 1  # what is at or below this isn't kept here, only in the log
-        self.lost_transient = 0
+        self._logged: deque[_Arrived] = deque()
+        self._transient: deque[_Arrived] = deque(maxlen=window.capacity)
+        self._lost = 0
 
     @property
     def cursor(self) -> int:
@@ -78,28 +78,36 @@ class Inbox:
 
     def add(self, row: Row) -> None:
         """Take a row that the window has taken; other types than stimuli and what was seen before are passed over."""
-        if row.type.startswith(STIMULUS_PREFIX) and (row.seq == 0 or row.seq > self._cursor):
-            self._arrived.append(_Arrived(row.seq or self._window.last_seq, row.seq, row.body))
-        self._drop_left()
+        if not row.type.startswith(STIMULUS_PREFIX):
+            return
+        if row.seq == 0:
+            self._lost += len(self._transient) == self._transient.maxlen
+            self._transient.append(_Arrived(self._window.last_seq, 0, row.body))
+        elif row.seq > self._cursor:
+            self._logged.append(_Arrived(row.seq, row.seq, row.body))
+            self._drop_left()
 
     def _drop_left(self) -> None:
-        """What left the window is read from the log instead; a transient one is lost, and counted."""
-        first = self._window.first_seq
-        self._left_upto = first - 1
-        arrived = self._arrived
-        while arrived and arrived[0].position < first - 1:
-            if arrived.popleft().seq == 0:
-                self.lost_transient += 1
+        """What left the window is read from the log instead."""
+        while self._logged[0].seq < self._window.first_seq:
+            self._logged.popleft()
+
+    def take_lost(self) -> int:
+        """Transient stimuli, since last asked, that no tick took before as many as the window holds had come after."""
+        lost, self._lost = self._lost, 0
+        return lost
 
     def take(self) -> Stimuli:
         """Everything since the last tick start; it will not be given again."""
-        older = None
-        if self._cursor < self._left_upto:
-            older = self._session.get(after=self._cursor, upto=self._left_upto)
-        taken = [each for each in self._arrived if each.seq == 0 or each.seq > self._left_upto]
-        self._arrived.clear()
+        left_upto = self._window.first_seq - 1
+        older = self._session.get(after=self._cursor, upto=left_upto) if self._cursor < left_upto else None
+        arrived = [each for each in self._logged if each.seq > left_upto]
+        if self._transient:
+            arrived = sorted([*arrived, *self._transient], key=lambda each: each.position)  # stable: logged ones first
+        self._logged.clear()
+        self._transient.clear()
         self._cursor = self._window.last_seq
-        return Stimuli(taken, older)
+        return Stimuli(arrived, older)
 
 
 class _SourceOnly(msgspec.Struct):

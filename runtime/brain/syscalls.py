@@ -96,7 +96,7 @@ class Syscalls:
         self.refuse(verb)
 
     def _check_key(self, key: str) -> None:
-        if key not in self._welcome.store:
+        if not isinstance(key, str) or key not in self._welcome.store:
             declared = ", ".join(self._welcome.store) or "none"
             raise StoreKeyUndeclared(f"the store has no key {key!r}; declared: {declared}", key=str(key))
 

@@ -19,6 +19,11 @@ class Window:
         self._last = log_end
 
     @property
+    def capacity(self) -> int:
+        """How many entries are resident at most."""
+        return len(self._ring)
+
+    @property
     def first_seq(self) -> int:
         """The oldest resident entry; one above ``resident_upto`` when there is none."""
         return self._first

@@ -25,13 +25,19 @@ def _load() -> Any:
     return sys.modules[name]
 
 
-small_kernel = _load()
+_small_kernel = _load()
 
 HEAD = """
 import asyncio
 import contextlib
 from runtime import errors, every, kernel, loop, on, phase, system
 """
+
+
+@pytest.fixture(scope="session")
+def small_kernel() -> Any:
+    """The module of the test kernel."""
+    return _small_kernel
 
 
 @pytest.fixture
@@ -55,7 +61,7 @@ async def kernel_of(write: Callable[..., Path]) -> Any:
     made = []
 
     def make(main: str, *, files: dict[str, str] | None = None, **given: Any) -> Any:
-        kernel = small_kernel.SmallKernel(write(main, **files or {}), **given)
+        kernel = _small_kernel.SmallKernel(write(main, **files or {}), **given)
         made.append(kernel)
         return kernel
 

@@ -118,6 +118,7 @@ class SmallKernel(asyncio.Protocol):
         """A brain in this loop."""
         ends = await self.sockets()
         self.brain = asyncio.get_running_loop().create_task(run_brain(*ends))
+        self.brain.add_done_callback(lambda _: self._heard.set())
         if until_loaded:
             await self.until(link.Loaded)
 
@@ -148,6 +149,8 @@ class SmallKernel(asyncio.Protocol):
         ready = (lambda: len(self.all(wanted)) >= count) if isinstance(wanted, type) else wanted
         async with asyncio.timeout(PATIENCE_S):
             while not (result := ready()):
+                if self.brain is not None and self.brain.done():
+                    self.brain.result()
                 self._heard.clear()
                 await self._heard.wait()
         return self.all(wanted)[count - 1] if isinstance(wanted, type) else result

@@ -1,0 +1,218 @@
+"""Where each verb works: in a wake or hook all of them, outside only those that need no wake."""
+
+import pytest
+
+from runtime.abi import link
+
+OUTSIDE = """
+    import builtins
+    def attempt(name, call):
+        async def go():
+            try:
+                result = call()
+                if hasattr(result, "__await__"):
+                    await result
+                builtins.seen.append((name, "fine"))
+            except errors.AxonError as error:
+                builtins.seen.append((name, error.code))
+        return go()
+    VERBS = {
+        "output": lambda: kernel.output("cognet:output:text", {"channel": "a", "content": "x"}),
+        "store.get": lambda: kernel.store.get("checkpoint"),
+        "store.set": lambda: kernel.store.set("checkpoint", {}),
+        "run": lambda: kernel.run("1"),
+        "base": lambda: kernel.base(),
+        "scope": lambda: kernel.scope(),
+        "engine": lambda: kernel.engine("main"),
+        "fault": lambda: kernel.fault(code="A", message="b"),
+        "knowledge.list": lambda: kernel.knowledge.list(),
+        "knowledge.read": lambda: kernel.knowledge.read("a"),
+        "knowledge.write": lambda: kernel.knowledge.write("a", "b"),
+        "knowledge.remove": lambda: kernel.knowledge.remove("a"),
+        "emit": lambda: kernel.emit("cognet:log:info", {"message": "x"}),
+        "clock": lambda: kernel.clock(),
+        "store.session.get": lambda: list(kernel.store.session.get()),
+        "phase": lambda: phase("a").__aenter__(),
+    }
+    async def try_all():
+        for name, call in VERBS.items():
+            await attempt(name, call)
+        builtins.seen.append(("all", "tried"))
+"""
+SERVED = {"output", "store.get", "store.set"}
+ANYWHERE = {"emit", "clock", "store.session.get", "phase"}
+
+
+def seen_by(lines, *, needs_scope: str, unavailable: str) -> None:
+    assert lines[-1] == ("all", "tried")
+    for name, outcome in lines[:-1]:
+        assert outcome == ("fine" if name in ANYWHERE else needs_scope if name in SERVED else unavailable), name
+
+
+async def test_in_a_hook_every_verb_works_that_this_release_serves(kernel_of, lines):
+    kernel = kernel_of(OUTSIDE + "\n    on('boot')(try_all)\n    @loop\n    async def think(wake): wake.stop()")
+    await kernel.start()
+    seen_by(lines, needs_scope="fine", unavailable="VERB_UNAVAILABLE")
+
+
+async def test_in_a_wake_they_work_too(kernel_of, lines):
+    kernel = kernel_of(
+        OUTSIDE
+        + """
+    on('boot')(kernel.wake)
+    @loop
+    async def think(wake):
+        wake.stop()
+        await try_all()
+    """
+    )
+    await kernel.start()
+    await kernel.until(link.Ended)
+    seen_by(lines, needs_scope="fine", unavailable="VERB_UNAVAILABLE")
+
+
+async def test_a_task_that_outlives_its_wake_is_outside(kernel_of, lines):
+    kernel = kernel_of(
+        OUTSIDE
+        + """
+    tasks = []
+    ended = asyncio.Event()
+    async def outlive():
+        await ended.wait()
+        await try_all()
+    @on('boot')
+    async def start():
+        await kernel.wake()
+    @loop
+    async def think(wake):
+        wake.stop()
+        if wake.ordinal == 1:
+            tasks.append(asyncio.create_task(outlive()))
+            await kernel.wake()
+        else:
+            ended.set()
+            while ("all", "tried") not in builtins.seen:
+                await asyncio.sleep(0.001)
+    """
+    )
+    await kernel.start()
+    await kernel.until(link.Ended, 2)
+    seen_by(lines, needs_scope="SYSCALL_OUTSIDE_WAKE", unavailable="SYSCALL_OUTSIDE_WAKE")
+
+
+async def test_a_bare_timer_callback_is_outside_but_may_wake(kernel_of, lines):
+    kernel = kernel_of(
+        OUTSIDE
+        + """
+    tasks = []
+    async def from_timer():
+        await try_all()
+        await kernel.wake()
+    def fire():
+        tasks.append(asyncio.get_running_loop().create_task(from_timer()))
+    @on('boot')
+    def start():
+        asyncio.get_running_loop().call_later(0.001, fire)
+    @loop
+    async def think(wake): wake.stop()
+    """
+    )
+    await kernel.start()
+    await kernel.until(link.Ended)
+    seen_by(lines, needs_scope="SYSCALL_OUTSIDE_WAKE", unavailable="SYSCALL_OUTSIDE_WAKE")
+
+
+async def test_a_task_within_its_wake_is_inside(kernel_of, lines):
+    kernel = kernel_of(
+        OUTSIDE
+        + """
+    on('boot')(kernel.wake)
+    @loop
+    async def think(wake):
+        wake.stop()
+        await asyncio.gather(*(asyncio.create_task(attempt(n, VERBS[n])) for n in ("output", "store.get")))
+    """
+    )
+    await kernel.start()
+    ended = await kernel.until(link.Ended)
+    assert [outcome for _, outcome in lines] == ["fine", "fine"]
+    assert {call.wake_id for call in kernel.all(link.Call)} == {ended.wake_id}
+
+
+async def test_spawning_on_an_ended_wake_is_refused(kernel_of, lines):
+    kernel = kernel_of(
+        OUTSIDE
+        + """
+    wakes = []
+    @on('boot')
+    async def start():
+        await kernel.wake()
+    @loop
+    async def think(wake):
+        wake.stop()
+        wakes.append(wake)
+        if wake.ordinal == 1:
+            await kernel.wake()
+        else:
+            while wakes[0].life.is_open: await asyncio.sleep(0.001)
+            await attempt("spawn", lambda: wakes[0].spawn(try_all()))
+    """
+    )
+    await kernel.start()
+    await kernel.until(link.Ended, 2)
+    assert lines == [("spawn", "SYSCALL_OUTSIDE_WAKE")]
+
+
+CHECKS = """
+    import builtins
+    @on("boot")
+    async def first():
+        try:
+            result = {call}
+            if hasattr(result, "__await__"): await result
+            builtins.seen.append("fine")
+        except errors.AxonError as error:
+            builtins.seen.append(error.code)
+    @loop
+    async def think(wake): wake.stop()
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ("kernel.output('cognet:output:text', {'channel': 'a'})", "ENTRY_INVALID"),
+        ("kernel.output('cognet:output:text', {'channel': 'a', 'content': object()})", "CALL_INVALID"),
+        ("kernel.output('cognet:output:text', {'channel': 'a', 'content': '\\ud800'})", "CALL_INVALID"),
+        ("kernel.output('cognet:output:text', {'channel': 'a', 'content': 'x' * 20_000_000})", "ENTRY_TOO_LARGE"),
+        ("kernel.output(1, {})", "CALL_INVALID"),
+        ("kernel.store.get('undeclared')", "STORE_KEY_UNDECLARED"),
+        ("kernel.store.set('undeclared', 1)", "STORE_KEY_UNDECLARED"),
+        ("kernel.store.get(['checkpoint'])", "STORE_KEY_UNDECLARED"),
+        ("kernel.store.set('checkpoint', {'a': object()})", "STORE_VALUE_INVALID"),
+        ("kernel.store.set('checkpoint', {'a': 2**70})", "STORE_VALUE_INVALID"),
+        ("kernel.emit('cognet:stimulus:text', {'message': 'forged'})", "ENTRY_TYPE_UNKNOWN"),
+        ("kernel.emit('cognet:tick:start', {'span': 1})", "ENTRY_TYPE_UNKNOWN"),
+        ("kernel.emit('kernel:boot', {})", "ENTRY_TYPE_UNKNOWN"),
+        ("kernel.emit('cognet:log:shout', {'message': 'x'})", "ENTRY_TYPE_UNKNOWN"),
+        ("kernel.emit('cognet:log:info', {'massage': 'x'})", "ENTRY_INVALID"),
+        ("kernel.emit('cognet:log:info', {'message': 'x' * 9000})", "ENTRY_INVALID"),
+        ("kernel.emit('cognet:log:info', {'message': 'x', 'facts': {'a': object()}})", "CALL_INVALID"),
+        ("kernel.emit('cognet:log:info', {'message': 'x', 'facts': {'a': 'x' * 40_000}})", "ENTRY_TOO_LARGE"),
+        ("kernel.emit(None, {})", "ENTRY_TYPE_UNKNOWN"),
+        ("phase('')", "CALL_INVALID"),
+        ("phase('x' * 129)", "CALL_INVALID"),
+        ("system(3)", "CALL_INVALID"),
+        ("every(0, kernel.wake)", "CALL_INVALID"),
+        ("every(float('nan'), kernel.wake)", "CALL_INVALID"),
+        ("every('1', kernel.wake)", "CALL_INVALID"),
+        ("every(1, 'not a function')", "CALL_INVALID"),
+        ("kernel.store.get('checkpoint')", "fine"),
+        ("kernel.store.set('checkpoint', {'a': [1, 2.5, None, True, 'x']})", "fine"),
+    ],
+)
+async def test_arguments_are_checked_where_they_are_given(kernel_of, lines, call, code):
+    kernel = kernel_of(CHECKS.format(call=call))
+    await kernel.start()
+    assert lines == [code]
+    assert not kernel.brain.done()
