@@ -25,7 +25,7 @@ WANTED = {
     "cell_size_check": 1,
     "trusted_schema": 0,
 }
-"""What notes on durability asked for, as SQLite answers."""
+"""What the log needs, in the values that SQLite answers with."""
 _COMMITS = 15
 
 

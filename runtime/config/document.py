@@ -20,6 +20,7 @@ _AT = re.compile(r" - at `\$(.*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 _FIELD = re.compile(r"Object (?:contains unknown|missing required) field `([^`]+)`")
 _SHOWN = 60
+MAX_BYTES = 1_000_000
 _SEE = "docs/configuration.md lists every key."
 
 
@@ -41,17 +42,24 @@ class Document:
         except (RecursionError, ValueError) as error:  # absurd nesting; an integer of thousands of digits
             raise self._malformed(f"not readable: {error}", text) from error
         self._lines = Lines(text)
-        self._refuse_nan((), self.data)
+        try:
+            self._refuse_nan((), self.data)
+        except RecursionError as error:  # a dotted key of thousands of parts
+            raise self._malformed("nested too deeply", text) from error
 
     @classmethod
     def read(cls, path: Path) -> Document:
         """Read a file; ``ConfigInvalid`` when it is no UTF-8 TOML, ``OSError`` when it can't be opened."""
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            facts: dict[str, Any] = {"file": str(path), "line": 1, "key": "", "expected": f"at most {MAX_BYTES} bytes"}
+            raise ConfigInvalid(f"{path}: expected at most {MAX_BYTES} bytes", **facts)
         try:
             return cls(path, raw.decode("utf-8"))
         except UnicodeDecodeError as error:
             line = raw[: error.start].count(b"\n") + 1
-            facts: dict[str, Any] = {"file": str(path), "line": line, "key": "", "expected": "UTF-8 text"}
+            facts = {"file": str(path), "line": line, "key": "", "expected": "UTF-8 text"}
             raise ConfigInvalid(f"{path}:{line}: expected UTF-8 text", **facts) from error
 
     def line(self, key: Key) -> int:

@@ -13,6 +13,11 @@ _NAME = r"""[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*'"""
 _HEADER = re.compile(rf"\s*(\[\[?)\s*((?:{_NAME})(?:\s*\.\s*(?:{_NAME}))*)\s*\]\]?\s*(?:#.*)?")
 _KEY = re.compile(rf"\s*((?:{_NAME})(?:\s*\.\s*(?:{_NAME}))*)\s*=")
 _PART = re.compile(_NAME)
+_TOKEN = re.compile(r"""\"{3}|'{3}|"(?:[^"\\]|\\.)*"|'[^']*'|\#.*|[\[\]{}]""")
+_CLOSING = {
+    '"' * 3: re.compile(r'(?:[^"\\]|\\.|"(?!""))*"{3,5}'),  # a string may end in one or two quotes of its own
+    "'" * 3: re.compile(r"(?:[^']|'(?!''))*'{3,5}"),
+}
 
 
 class Lines:
@@ -33,30 +38,56 @@ class Lines:
 
 
 def _scan(text: str) -> Iterator[tuple[Key, int]]:
-    """Every header and key with its line; text inside multi-line strings and arrays is passed over."""
+    """Every header and key with its line; what goes on over several lines is passed over."""
     table: Key = ()
     counts: dict[Key, int] = {}
-    pending: list[str] = []  # a value that goes on in the next line
-    for number, line in enumerate(text.splitlines(), 1):
-        if pending:
-            pending.append(line)
-            if _complete(pending):
-                pending = []
+    value = _Value()
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.removesuffix("\r")
+        if value.open:
+            value.read(line)
         elif header := _HEADER.fullmatch(line):
             table = _table(header[2], array=header[1] == "[[", counts=counts)
             yield table, number
         elif key := _KEY.match(line):
             yield table + _parts(key[1]), number
-            pending = [] if _complete([line]) else [line]
+            value.read(line[key.end() :])
 
 
-def _complete(lines: list[str]) -> bool:
-    """Whether these lines are whole TOML by themselves, so that the value in them has ended."""
-    try:
-        tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
+class _Value:
+    """How far a value has been read: inside which multi-line string, how deep in brackets."""
+
+    def __init__(self) -> None:
+        self._quotes = ""
+        self._depth = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether the value goes on in the next line."""
+        return bool(self._quotes) or self._depth > 0
+
+    def read(self, line: str) -> None:
+        """One line of it."""
+        at = 0
+        while at < len(line):
+            if self._quotes:
+                end = _CLOSING[self._quotes].match(line, at)
+                if end is None:
+                    return
+                at, self._quotes = end.end(), ""
+            elif token := _TOKEN.search(line, at):
+                at = token.end()
+                self._take(token[0])
+            else:
+                return
+
+    def _take(self, token: str) -> None:
+        if token in _CLOSING:
+            self._quotes = token
+        elif token in "[{":
+            self._depth += 1
+        elif token in "]}":
+            self._depth -= 1
 
 
 def _table(name: str, *, array: bool, counts: dict[Key, int]) -> Key:

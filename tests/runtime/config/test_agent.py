@@ -184,11 +184,20 @@ def test_a_misspelt_key_gets_the_right_one_suggested(tmp_path):
     assert "`commit_interval_ms`" in refused(tmp_path, GOOD.replace("sync_delay_ms", "comit_interval_ms")).hint
 
 
-@pytest.mark.parametrize("text", ["[agent", "a = 1\na = 2", "x = ", "\x00", "a = " + "[" * 3000, "n = " + "9" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    ["[agent", "a = 1\na = 2", "x = ", "\x00", "a = " + "[" * 3000, "n = " + "9" * 5000, "a" + ".a" * 2_000 + " = 1"],
+)
 def test_what_is_no_toml_is_refused_with_its_line(tmp_path, text):
     error = refused(tmp_path, "format = 1\n" + text)
     assert error.facts["line"] >= 1
     assert error.facts["expected"] == "TOML"
+
+
+def test_a_file_without_end_is_not_read_to_its_end(tmp_path):
+    (tmp_path / "axon.toml").symlink_to("/dev/zero")
+    with pytest.raises(ConfigInvalid, match="at most"):
+        load_agent(tmp_path, load("generic-x86_64"))
 
 
 def test_what_is_no_utf8_is_refused_with_its_line(tmp_path):

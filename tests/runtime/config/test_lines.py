@@ -29,6 +29,15 @@ x = 1
 "quoted key" = 1
 inline = { a = 1, b = { c = 2 } }
 dotted.key = 3
+quotes = """a \\""" [x]
+b = 1 """"
+nested = [ [ "]", '[', # ]
+  { c = """
+d = 2 """ } ] ]
+"last" = \'\'\'
+[no.header]
+\'\'\'
+[end]
 '''
 
 
@@ -47,6 +56,13 @@ dotted.key = 3
         (("engines", "main one", "quoted key"), 20),
         (("engines", "main one", "inline", "b", "c"), 21),
         (("engines", "main one", "dotted", "key"), 22),
+        (("engines", "main one", "quotes"), 23),
+        (("engines", "main one", "b"), 19),
+        (("engines", "main one", "nested", 0, 2, "c"), 25),
+        (("engines", "main one", "d"), 19),
+        (("engines", "main one", "last"), 28),
+        (("no", "header"), 1),
+        (("end",), 31),
         (("agent", "missing"), 2),
         (("broker", "url"), 1),
         (("nowhere",), 1),
@@ -55,6 +71,11 @@ dotted.key = 3
 def test_a_key_is_found_or_the_nearest_thing_around_it(key, line):
     tomllib.loads(TEXT)
     assert Lines(TEXT).of(key) == line
+
+
+def test_a_long_value_is_passed_over_in_one_go():
+    text = "a = [\n" + '  "x",\n' * 100_000 + "]\nb = 1\n"
+    assert Lines(text).of(("b",)) == 100_003
 
 
 @given(st.text(alphabet="ab[]{}=\"'\\\n.# 1,", max_size=200))
