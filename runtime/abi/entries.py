@@ -12,7 +12,7 @@ import msgspec
 from runtime.abi import payloads as p
 
 
-class EntryTime(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class EntryTime(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """``seq`` is the order (0: not in the log); ``ms`` the wall clock; ``mono_us`` monotonic within a boot."""
 
     ms: int
@@ -20,7 +20,7 @@ class EntryTime(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seq: int = 0
 
 
-class EntryContext(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class EntryContext(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Whose entry it is; ``cursor`` is the ``seq`` up to which the tick that caused it had seen."""
 
     agent_id: str
@@ -30,7 +30,7 @@ class EntryContext(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     cursor: int | None = None
 
 
-class _Envelope(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+class _Envelope(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", gc=False):
     """What every entry carries besides its ``data``."""
 
     id: str

@@ -20,8 +20,11 @@ Size = Annotated[int, Meta(ge=1, le=65_536)]
 Number = Annotated[float, Meta(ge=-1.7976931348623157e308, le=1.7976931348623157e308)]
 
 
-class _Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What every payload has in common: frozen, named fields, unknown ones refused."""
+class _Payload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """What every payload has in common: frozen, named fields, unknown ones refused.
+
+    Decoded data hold no cycles, so the collector needn't walk them: a brain may keep millions.
+    """
 
 
 class Source(_Payload, frozen=True, kw_only=True):
