@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TypeAlias
 
 from runtime.abi.errors import LogDamaged
 
@@ -22,7 +23,12 @@ def link(previous: bytes, *, seq: int, body_digest: bytes) -> bytes:
     return digest(previous + seq.to_bytes(8, "big") + body_digest)
 
 
-def check(rows: list[tuple[int, str, bytes, bytes]], *, after: int, previous: bytes) -> bytes:
+Raw: TypeAlias = tuple[int, bytes, bytes, bytes]
+"""A row as bytes: seq, type, body, chain; read with ``COLUMNS``, since a damaged text may be no text at all."""
+COLUMNS = "seq, CAST(type AS BLOB), body, chain"
+
+
+def check(rows: list[Raw], *, after: int, previous: bytes) -> bytes:
     """Check rows ``(seq, type, body, chain)`` that must follow ``after`` without a hole; return the last chain.
 
     Raises ``LogDamaged`` naming the first ``seq`` that isn't what was written.
@@ -40,6 +46,6 @@ def check(rows: list[tuple[int, str, bytes, bytes]], *, after: int, previous: by
     return previous
 
 
-def names_type(body: bytes, type_: str) -> bool:
+def names_type(body: bytes, type_: bytes) -> bool:
     """Whether the column beside the body says what the body says."""
-    return body.startswith(b'{"type":"%b"' % type_.encode())
+    return body.startswith(b'{"type":"%b"' % type_)

@@ -8,6 +8,7 @@ of older history is checked against the chain when it is read, and ``axon log ve
 from __future__ import annotations
 
 from itertools import islice
+from typing import Any
 
 import apsw
 
@@ -47,7 +48,7 @@ def check_entries(connection: apsw.Connection, *, after: int) -> int:
         previous = connection.execute("SELECT chain FROM entry WHERE seq = ?", (after,)).get
         if previous is None:
             raise LogDamaged(f"entry {after} is missing", seq=after)
-    rows = connection.execute("SELECT seq, type, body, chain FROM entry WHERE seq > ? ORDER BY seq", (after,))
+    rows: Any = connection.execute(f"SELECT {chain.COLUMNS} FROM entry WHERE seq > ? ORDER BY seq", (after,))
     while part := list(islice(rows, ROWS_AT_ONCE)):
         previous = chain.check(part, after=after, previous=previous)
         after = part[-1][0]

@@ -69,7 +69,8 @@ class LogReader:
             if not part:
                 return
             after = part[-1][0]
-            chosen = [Row(seq, type_, body) for seq, type_, body, _ in part if types is None or _matches(type_, types)]
+            found = [Row(seq, type_.decode(), body) for seq, type_, body, _ in part]
+            chosen = found if types is None else [row for row in found if _matches(row.type, types)]
             chosen = chosen if left is None else chosen[:left]
             left = None if left is None else left - len(chosen)
             yield from chosen
@@ -103,9 +104,7 @@ class LogReader:
         names = columns.split(", ")
         return [msgspec.convert(dict(zip(names, row, strict=True)), Boot, strict=False) for row in rows]
 
-    def _part(
-        self, after: int, upto: int | None, previous: bytes | None
-    ) -> tuple[list[tuple[int, str, bytes, bytes]], bytes]:
+    def _part(self, after: int, upto: int | None, previous: bytes | None) -> tuple[list[chain.Raw], bytes]:
         with self._connection() as connection:
             if after <= 0:
                 after, previous = 0, chain.GENESIS
@@ -114,7 +113,7 @@ class LogReader:
                 if previous is None:
                     return [], b""
             rows: list[Any] = connection.execute(
-                "SELECT seq, type, body, chain FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+                f"SELECT {chain.COLUMNS} FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
                 (after, 2**63 - 1 if upto is None else upto, ROWS_AT_ONCE),
             ).fetchall()
         return rows, chain.check(rows, after=after, previous=previous)
@@ -130,7 +129,7 @@ class LogReader:
                 yield connection
             finally:
                 connection.close(True)
-        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError) as error:
+        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, UnicodeDecodeError) as error:
             raise LogDamaged(f"SQLite reports: {error}", seq=0) from error
         except apsw.Error as error:
             raise StorageFailed(f"{self._path} can't be read: {error}", path=str(self._path)) from error

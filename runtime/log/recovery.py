@@ -19,6 +19,7 @@ from runtime.durable.gates import check_file_system, check_sqlite
 from runtime.durable.locks import FileLock
 from runtime.log import inspection, salvage, schema, wal
 from runtime.log.admission import Admission
+from runtime.log.marks import read_marks
 from runtime.log.pending import Batch
 from runtime.log.salvage import DAMAGE, Told
 from runtime.log.settings import LogSettings, Mark, Recovery
@@ -107,12 +108,27 @@ def _open_checked(path: Path, context: EntryContext, settings: LogSettings) -> a
     try:
         if schema.is_empty(connection):
             schema.create(connection, agent_id=context.agent_id, session_id=context.session_id)
+        _check_writable(connection)
         schema.check_format(connection)
         inspection.inspect(connection, window=settings.window_entries)
+        read_marks(connection)
     except BaseException:
         connection.close(True)
         raise
     return connection
+
+
+def _check_writable(connection: apsw.Connection) -> None:
+    """A file that may be written and whose header forbids it isn't what was written."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute("UPDATE meta SET one = 1")
+    except apsw.ReadOnlyError as error:
+        if connection.read("main", 0, 18, 2)[1] == b"\2\2":
+            raise
+        raise LogDamaged("the log's header isn't what was written", seq=1) from error
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _begin_boot(
@@ -154,7 +170,7 @@ def _begin_boot(
         recovery=msgspec.structs.replace(
             recovery, last_seq=admission.last_seq, replay_ms=round((time.monotonic() - began) * 1000, 3)
         ),
-        marks=_marks(connection),
+        marks=read_marks(connection),
         first_seq=connection.execute("SELECT ifnull(min(seq), 1) FROM entry").get,
         tail=tail,
         boot=boot,
@@ -223,14 +239,6 @@ def _write_boot(
     connection.execute("UPDATE meta SET suspect = NULL, note = '', checked = max(checked, ?)", (after,))
     connection.execute("COMMIT")
     return boot
-
-
-def _marks(connection: apsw.Connection) -> list[Mark]:
-    rows = connection.execute("SELECT channel, source_id, epoch, high, retired FROM mark ORDER BY seq")
-    return [
-        Mark(channel=channel, source_id=source, epoch=epoch, high=high, retired=bool(retired))
-        for channel, source, epoch, high, retired in rows
-    ]
 
 
 def _tail(connection: apsw.Connection, count: int) -> list[Row]:

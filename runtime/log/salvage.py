@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import apsw
 import msgspec
@@ -20,14 +21,21 @@ from runtime.durable.database import open_reader, open_writer, shm_path, wal_pat
 from runtime.durable.files import rename_durable, sync_folder
 from runtime.log import chain, schema
 from runtime.log.carving import carve
+from runtime.log.chain import Raw
+from runtime.log.marks import insert_mark
 from runtime.log.settings import Mark
 from runtime.log.storage import insertion
 
-DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, apsw.MismatchError)
+DAMAGE = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.SQLError,
+    apsw.FormatError,
+    apsw.MismatchError,
+    UnicodeDecodeError,
+)
 """What SQLite says when a file's content is wrong, as opposed to a disk that fails."""
 ROWS_AT_ONCE = 500
-
-Raw = tuple[int, str, bytes, bytes]
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +97,7 @@ def _copy_entries(path: Path, new: apsw.Connection) -> int:
     kept, previous = 0, chain.GENESIS
     marks: dict[tuple[str, str, str], tuple[Mark, int]] = {}
     for source in (_read, carve):
-        for row in _holding(source(path, kept), after=kept, previous=previous):
+        for row in _holding(source(path, kept, previous), after=kept, previous=previous):
             _insert(new, row)
             kept, previous = row[0], row[3]
             _mark(marks, row)
@@ -97,12 +105,13 @@ def _copy_entries(path: Path, new: apsw.Connection) -> int:
     return kept
 
 
-def _read(path: Path, after: int) -> Iterator[Raw]:
+def _read(path: Path, after: int, _previous: bytes) -> Iterator[Raw]:
     """Rows until SQLite meets something that it can't read."""
     try:
         reader = open_reader(path)
         try:
-            yield from reader.execute("SELECT seq, type, body, chain FROM entry WHERE seq > ? ORDER BY seq", (after,))
+            rows: Any = reader.execute(f"SELECT {chain.COLUMNS} FROM entry WHERE seq > ? ORDER BY seq", (after,))
+            yield from rows
         finally:
             reader.close(True)
     except DAMAGE:
@@ -121,13 +130,14 @@ def _holding(rows: Iterator[Raw], *, after: int, previous: bytes) -> Iterator[Ra
 
 
 def _insert(new: apsw.Connection, row: Raw) -> None:
-    new.execute(insertion(1)[0], row)
+    seq, type_, body, link = row
+    new.execute(insertion(1)[0], (seq, type_.decode(), body, link))
 
 
 def _mark(marks: dict[tuple[str, str, str], tuple[Mark, int]], row: Raw) -> None:
     """Marks come from the entries that are kept: a stimulus that was lost must be taken again when it is sent again."""
     seq, type_, body, _ = row
-    if not type_.startswith(STIMULUS_PREFIX):
+    if not type_.startswith(STIMULUS_PREFIX.encode()):
         return
     data = decode(body, seq).data
     captured, source = getattr(data, "captured", None), getattr(data, "source", None)
@@ -144,10 +154,7 @@ def _write_marks(new: apsw.Connection, marks: dict[tuple[str, str, str], tuple[M
         newest[channel, source_id] = max(seq, newest.get((channel, source_id), 0))
     for mark, seq in marks.values():
         retired = seq != newest[mark.channel, mark.source_id]
-        new.execute(
-            "INSERT INTO mark(channel, source_id, epoch, high, retired, seq) VALUES (?, ?, ?, ?, ?, ?)",
-            (mark.channel, mark.source_id, mark.epoch, mark.high, int(retired), seq),
-        )
+        insert_mark(new, msgspec.structs.replace(mark, retired=retired), seq=seq)
 
 
 def _copy_rest(path: Path, new: apsw.Connection) -> None:

@@ -18,7 +18,7 @@ TABLES = (
     "CREATE TABLE telemetry(id INTEGER PRIMARY KEY, after_seq INTEGER NOT NULL, events INTEGER NOT NULL,"
     " body BLOB NOT NULL) STRICT",
     "CREATE TABLE mark(channel TEXT NOT NULL, source_id TEXT NOT NULL, epoch TEXT NOT NULL, high INTEGER NOT NULL,"
-    " retired INTEGER NOT NULL DEFAULT 0, seq INTEGER NOT NULL, PRIMARY KEY(channel, source_id, epoch))"
+    " retired INTEGER NOT NULL, seq INTEGER NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY(channel, source_id, epoch))"
     " STRICT, WITHOUT ROWID",
     "CREATE TABLE boot(number INTEGER PRIMARY KEY, boot_id TEXT NOT NULL, started_ms INTEGER NOT NULL,"
     " after_seq INTEGER NOT NULL, ended_ms INTEGER, clean INTEGER NOT NULL DEFAULT 0,"

@@ -13,6 +13,7 @@ from runtime.abi.telemetry import TelemetryEvent
 from runtime.durable.database import open_writer
 from runtime.durable.locks import FileLock
 from runtime.log import chain
+from runtime.log.marks import insert_mark, live_epochs, retire_others
 from runtime.log.narration import Narration
 from runtime.log.pending import Batch
 from runtime.log.readers import Readers
@@ -26,7 +27,6 @@ CHECKPOINT_PAGES_AT_MOST = 4000
 TRUNCATE_PAGES = 8000
 """A reader kept the write-ahead log from being used again and it grew: give the room back."""
 REOPEN_WAIT_S = 5.0
-RETIRED_MARKS = 8
 
 
 class Storage:
@@ -58,12 +58,7 @@ class Storage:
     def _look(self) -> None:
         """Learn again what the writer remembers of the tables: after an error only the disk knows."""
         connection = self._open_connection()
-        self._live = {
-            (channel, source_id): epoch
-            for channel, source_id, epoch in connection.execute(
-                "SELECT channel, source_id, epoch FROM mark WHERE retired = 0"
-            )
-        }
+        self._live = live_epochs(connection)
         self._narration.opened(connection)
 
     def write(self, batch: Batch, events: list[TelemetryEvent]) -> None:
@@ -166,27 +161,10 @@ class Storage:
     def _write_marks(self, connection: apsw.Connection, marks: list[tuple[Mark, int]]) -> None:
         newest = {(m.channel, m.source_id, m.epoch): (m, seq) for m, seq in marks}
         for (channel, source_id, epoch), (mark, seq) in newest.items():
-            connection.execute(
-                "INSERT INTO mark(channel, source_id, epoch, high, retired, seq) VALUES (?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET high = max(high, excluded.high), retired = excluded.retired,"
-                " seq = excluded.seq",
-                (channel, source_id, epoch, mark.high, int(mark.retired), seq),
-            )
+            insert_mark(connection, mark, seq=seq)
             if not mark.retired and self._live.get((channel, source_id)) != epoch:
-                self._retire_others(connection, mark)
+                retire_others(connection, mark)
                 self._live[channel, source_id] = epoch
-
-    def _retire_others(self, connection: apsw.Connection, mark: Mark) -> None:
-        """A new epoch took over: the others of that source are over, and only the last of them are remembered."""
-        source = (mark.channel, mark.source_id, mark.epoch)
-        connection.execute(
-            "UPDATE mark SET retired = 1 WHERE channel = ? AND source_id = ? AND epoch <> ? AND retired = 0", source
-        )
-        connection.execute(
-            "DELETE FROM mark WHERE channel = ?1 AND source_id = ?2 AND epoch IN (SELECT epoch FROM mark"
-            " WHERE channel = ?1 AND source_id = ?2 AND epoch <> ?3 ORDER BY seq DESC LIMIT -1 OFFSET ?4)",
-            (*source, RETIRED_MARKS),
-        )
 
     def _truncate(self, connection: apsw.Connection) -> None:
         """Give the write-ahead log's room back; when a reader is in the way, another time."""

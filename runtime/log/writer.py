@@ -114,8 +114,8 @@ class Writer:
                 self._pending.pause(pause_s)
                 pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             else:
-                self._settle(batch)
                 self._change("ok", "")
+                self._settle(batch)
                 return
 
     def _above(self, seq: int, link: bytes, batch: Batch) -> Batch:

@@ -1,0 +1,139 @@
+"""File layers that tests put under the unmodified product: one records what SQLite does, one fails on demand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import apsw
+import msgspec
+
+Kind: TypeAlias = Literal["write", "sync", "truncate", "delete", "note"]
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One thing SQLite asked of a file, or a note of the test's about what had been promised by then."""
+
+    kind: Kind
+    file: str = ""
+    at: int = 0  # where a write begins, or the size after a truncate
+    data: bytes = b""
+    note: Any = None
+
+
+class Recorder(apsw.VFS):
+    """Passes everything on and keeps every write, sync and truncate, in order. ``close`` it when done."""
+
+    def __init__(self, name: str) -> None:
+        self.operations: list[Operation] = []
+        self._lock = threading.Lock()
+        super().__init__(name, base="")
+
+    def record(self, operation: Operation) -> None:
+        """Keep one operation. Any thread."""
+        with self._lock:
+            self.operations.append(operation)
+
+    def note(self, what: object) -> None:
+        """Keep a remark at this point of the order."""
+        self.record(Operation("note", note=what))
+
+    def close(self) -> None:
+        """Take the layer away; nothing may have a file open through it."""
+        self.unregister()
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - SQLite's name
+        """Open a file that is watched."""
+        return _RecordedFile(self, name, flags)
+
+    def xDelete(self, name: str, syncdir: bool) -> None:  # noqa: FBT001, N802 - SQLite's name and arguments
+        """Delete a file."""
+        super().xDelete(name, syncdir)
+        self.record(Operation("delete", _base_name(name)))
+
+
+class _RecordedFile(apsw.VFSFile):
+    def __init__(self, recorder: Recorder, name: Any, flags: list[int]) -> None:
+        self._recorder = recorder
+        self._name = _base_name(name)
+        super().__init__("", name, flags)
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 - SQLite's name
+        super().xWrite(data, offset)
+        self._recorder.record(Operation("write", self._name, offset, bytes(data)))
+
+    def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
+        super().xSync(flags)
+        self._recorder.record(Operation("sync", self._name))
+
+    def xTruncate(self, size: int) -> None:  # noqa: N802 - SQLite's name
+        super().xTruncate(size)
+        self._recorder.record(Operation("truncate", self._name, size))
+
+
+class Failing(apsw.VFS):
+    """Asks ``decide(operation, file)`` before each write, sync and read: None, or the fault to show.
+
+    Faults: ``eio`` (nothing is done), ``eio-after`` (done, but the caller hears an error), ``short`` (half of a
+    write), ``full`` (no space).
+    """
+
+    def __init__(self, name: str, decide: Callable[[str, str], str | None]) -> None:
+        self.decide = decide
+        self.shown: list[tuple[str, str, str]] = []
+        super().__init__(name, base="")
+
+    def close(self) -> None:
+        """Take the layer away; nothing may have a file open through it."""
+        self.unregister()
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - SQLite's name
+        """Open a file that may fail."""
+        return _FailingFile(self, name, flags)
+
+    def fault(self, operation: str, file: str) -> str | None:
+        """What to show now."""
+        fault = self.decide(operation, file)
+        if fault is not None:
+            self.shown.append((operation, file, fault))
+        return fault
+
+
+class _FailingFile(apsw.VFSFile):
+    def __init__(self, layer: Failing, name: Any, flags: list[int]) -> None:
+        self._layer = layer
+        self._name = _base_name(name)
+        super().__init__("", name, flags)
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 - SQLite's name
+        fault = self._layer.fault("write", self._name)
+        if fault in (None, "eio-after"):
+            super().xWrite(data, offset)
+        elif fault == "short":
+            super().xWrite(data[: len(data) // 2], offset)
+        _raise(fault, apsw.SQLITE_IOERR_WRITE)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
+        fault = self._layer.fault("sync", self._name)
+        if fault in (None, "eio-after"):
+            super().xSync(flags)
+        _raise(fault, apsw.SQLITE_IOERR_FSYNC)
+
+    def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802 - SQLite's name
+        _raise(self._layer.fault("read", self._name), apsw.SQLITE_IOERR_READ)
+        return super().xRead(amount, offset)
+
+
+def _raise(fault: str | None, code: int) -> None:
+    if fault is None:
+        return
+    error: Any = apsw.FullError("no space, on purpose") if fault == "full" else apsw.IOError("on purpose")
+    error.extendedresult = apsw.SQLITE_FULL if fault == "full" else code
+    raise error
+
+
+def _base_name(name: Any) -> str:
+    path = name.filename() if isinstance(name, apsw.URIFilename) else name
+    return Path(path).name if path else ""
