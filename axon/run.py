@@ -32,7 +32,7 @@ async def _inline_brain(link: Any, pages: Any, cognet_path: str) -> None:
 
 
 async def _run(setup: Setup, broker: BrokerPlan, options: RunOptions, console: Console) -> Summary:
-    status = [sys.executable, "-m", "axon.status", str(options.folder)]
+    status = [sys.executable, "-P", "-m", "axon.status", str(options.folder)]
     kernel = Kernel(
         setup,
         broker,

@@ -10,7 +10,7 @@ from runtime.abi.errors import BrokerUnavailable
 from runtime.config.origin import public_url
 from runtime.config.sections import Broker
 from runtime.mqtt.address import parse_address
-from runtime.mqtt.broker import PRIVATE, find_mosquitto
+from runtime.mqtt.broker import OWN, PRIVATE, find_mosquitto
 from runtime.mqtt.connection import Connection
 
 ANSWER_S = 5.0
@@ -23,8 +23,8 @@ _WITHOUT = (
 
 def exchange(broker: Broker) -> Check:
     """The agent's own broker, or the one it was given."""
-    if broker.url == PRIVATE:
-        return private(find_mosquitto())
+    if broker.url in OWN:
+        return private(find_mosquitto() if broker.url == PRIVATE else "")
     where = public_url(broker.url)
     try:
         asyncio.run(_greet(broker))

@@ -138,7 +138,6 @@ TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
     "kernel:shutdown": Fact,
     "kernel:session:opened": Fact,
     "kernel:sandbox:checked": Fact,
-    "kernel:clock:stepped": Fact,
     "kernel:wake:admitted": WakeAdmitted,
     "kernel:wake:settled": WakeSettled,
     "kernel:wake:missed": WakesMissed,

@@ -121,8 +121,10 @@ class _Reader:
     def _broker(self, folder: Path) -> Broker:
         """The broker with an address that can be dialled, and its file's path made absolute."""
         broker = self._section("broker", Broker)
-        if broker.url != "private" and not _dialable(broker.url):
-            raise self._document.invalid(("broker", "url"), '"private", mqtt://host[:port] or mqtts://host[:port]')
+        if broker.url not in ("private", "embedded") and not _dialable(broker.url):
+            raise self._document.invalid(
+                ("broker", "url"), '"private", "embedded", mqtt://host[:port] or mqtts://host[:port]'
+            )
         if broker.ca_file is None:
             return broker
         path = folder / broker.ca_file

@@ -26,11 +26,11 @@ class Agent(Section, frozen=True, kw_only=True):
 
 
 class Broker(Section, frozen=True, kw_only=True):
-    """``[broker]``: ``private`` starts one, anything else is the address of one that runs already."""
+    """``[broker]``: ``private`` and ``embedded`` start one, anything else is the address of one that runs already."""
 
-    url: Annotated[str, Meta(description='"private", or mqtt://[user:password@]host[:port], or mqtts://...')] = (
-        "private"
-    )
+    url: Annotated[
+        str, Meta(description='"private", "embedded", or mqtt://[user:password@]host[:port], or mqtts://...')
+    ] = "private"
     ca_file: Annotated[str, Meta(description="the path of a PEM file with the authority to trust")] | None = None
     protocol: Annotated[Literal["3.1.1", "5"], Meta(description='"3.1.1" or "5"')] = "3.1.1"
 

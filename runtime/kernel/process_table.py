@@ -30,7 +30,7 @@ def sensor_rows(setup: Setup, address: BrokerAddress) -> list[Row]:
     return [
         _row(
             sensor.name,
-            [sys.executable, "-m", "sensors", sensor.driver],
+            [sys.executable, "-P", "-m", "sensors", sensor.driver],
             cores=cores,
             told=_settings(setup.agent.agent.name, sensor, address),
         )

@@ -19,6 +19,9 @@ from runtime.mqtt.connection import Connection
 
 Kind = Literal["mosquitto", "amqtt", "given"]
 PRIVATE = "private"
+EMBEDDED = "embedded"
+OWN = (PRIVATE, EMBEDDED)
+"""Addresses that start a broker of the agent's own: the better one of this machine, or amqtt in any case."""
 _SBIN = ("/usr/sbin", "/usr/local/sbin")  # not on the path of an ordinary user of Debian
 _LOOPBACK = "127.0.0.1"
 _CONFIG = """\
@@ -66,13 +69,13 @@ def plan(
     ``port`` is the one to use again when a run goes on (None: a free one of loopback). ``mosquitto`` names the
     program, or is "" for none (None: look for it). Raises ``ConfigInvalid`` for a URL that can't be read.
     """
-    if url != PRIVATE:
+    if url not in OWN:
         return BrokerPlan(address=parse_address(url, ca_file=ca_file, version=version), kind="given")
     address = BrokerAddress(host=_LOOPBACK, port=port or free_port())
     program = find_mosquitto() if mosquitto is None else mosquitto
-    if program:
+    if program and url == PRIVATE:
         return _mosquitto(program, folder, address)
-    argv = [sys.executable, "-m", "runtime.mqtt.embedded", str(address.port)]
+    argv = [sys.executable, "-P", "-m", "runtime.mqtt.embedded", str(address.port)]
     return BrokerPlan(address=address, kind="amqtt", argv=argv)
 
 

@@ -66,6 +66,7 @@ class Agent:
 
     def launch(self, **options: Any) -> subprocess.Popen[str]:
         """Start the kernel and don't wait."""
+        self.forget()
         asked = {"folder": str(self.folder), "status": False, "volatile_data": True, **options}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "axon.run", json.dumps(asked)],
@@ -90,6 +91,21 @@ class Agent:
             return bool(self.summary()["boot"]["first_wake_ms"])
         except AgentNotRunning:
             return False
+
+    def forget(self) -> None:
+        """Let go of a kernel that has ended."""
+        if self.process and self.process.stdout and self.process.poll() is not None:
+            self.process.stdout.close()
+
+    def restarts(self, name: str) -> int:
+        """How often a process was started again."""
+        processes = self.summary()["processes"]
+        return int(processes[name]["restarts"]) if name in processes else 0
+
+    def committed(self, channel: str) -> int:
+        """Stimuli of a channel that are on the disk since counting began."""
+        stimuli = self.summary()["stimuli"]
+        return int(stimuli[channel]["committed"]) if channel in stimuli else 0
 
     def words(self) -> str:
         """All that the kernel said; call it when it has ended."""
@@ -119,8 +135,7 @@ class Agent:
 
     def rows(self) -> list[Row]:
         """The session's log as it lies on the disk."""
-        with LogReader(self.session) as reader:
-            return list(reader.rows())
+        return list(LogReader(self.session).rows())
 
     @property
     def session(self) -> Path:
@@ -143,8 +158,7 @@ def make_agent(tmp_path: Path) -> Iterator[Callable[..., Agent]]:
             agent.process.kill()
         if agent.process:
             agent.process.wait(LIMIT_S)
-            assert agent.process.stdout
-            agent.process.stdout.close()
+            agent.forget()
 
 
 @pytest.fixture(params=["private", "embedded"])

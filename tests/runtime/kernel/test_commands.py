@@ -103,7 +103,7 @@ def test_a_retained_command_moves_nothing_at_a_start(make_agent: MakeAgent) -> N
     publish(agent, "interrupt", command(id="i1"), retain=True)
     until(lambda: entries(agent, "axon:interrupt"), "it acts once, live")
     agent.kill("broker")  # connecting again, the kernel would be told what is retained
-    until(lambda: agent.summary()["processes"]["broker"]["restarts"] == 1, "the broker is back")
+    until(lambda: agent.restarts("broker") == 1, "the broker is back")
     assert len(entries(agent, "axon:interrupt")) == 1
     assert agent.stop() == 0
 
@@ -125,8 +125,7 @@ def test_a_second_kernel_on_the_same_agent_is_refused(make_agent: MakeAgent) -> 
     second = agent.launch()
     assert second.wait(LIMIT_S) == 1
     assert SessionLocked.code in agent.words()
-    assert second.stdout
-    second.stdout.close()
+    agent.forget()
     agent.process = first
     assert agent.stop() == 0
 

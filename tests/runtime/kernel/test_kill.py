@@ -118,11 +118,11 @@ def test_a_killed_child_is_started_again_and_the_log_never_pauses(make_agent: Ma
     before = agent.summary()["last_seq"]
     agent.kill(victim)
     until(lambda: agent.pid(victim) not in (0, pid), f"{victim} is there again")
-    until(lambda: agent.summary()["processes"].get(victim, {}).get("restarts") == 1, "the restart is counted")
+    until(lambda: agent.restarts(victim) == 1, "the restart is counted")
     wakes = agent.summary()["wakes"]["admitted"]
     until(lambda: agent.summary()["wakes"]["admitted"] > wakes + 15, "the brain goes on waking")
-    seen = agent.summary()["stimuli"].get("camera", {}).get("committed", 0)
-    until(lambda: agent.summary()["stimuli"]["camera"]["committed"] > seen, "the camera goes on delivering")
+    seen = agent.committed("camera")
+    until(lambda: agent.committed("camera") > seen, "the camera goes on delivering")
     assert agent.summary()["last_seq"] > before
     assert agent.stop() == 0
     check_log(agent)
@@ -130,11 +130,11 @@ def test_a_killed_child_is_started_again_and_the_log_never_pauses(make_agent: Ma
 
 def test_a_killed_broker_is_started_again_and_no_counter_is_missing(make_agent: MakeAgent, broker: str) -> None:
     agent = make_agent(config=f'[broker]\nurl = "{broker}"').start()
-    until(lambda: agent.summary()["stimuli"].get("camera", {}).get("committed", 0) > 5, "frames arrive")
+    until(lambda: agent.committed("camera") > 5, "frames arrive")
     agent.kill("broker")
-    until(lambda: agent.summary()["processes"]["broker"]["restarts"] == 1, "the restart is counted")
-    seen = agent.summary()["stimuli"]["camera"]["committed"]
-    until(lambda: agent.summary()["stimuli"]["camera"]["committed"] > seen + 10, "frames arrive again")
+    until(lambda: agent.restarts("broker") == 1, "the restart is counted")
+    seen = agent.committed("camera")
+    until(lambda: agent.committed("camera") > seen + 10, "frames arrive again")
     assert agent.stop() == 0
     counters = [
         entry.data.captured.seq  # type: ignore[union-attr]
@@ -146,9 +146,9 @@ def test_a_killed_broker_is_started_again_and_no_counter_is_missing(make_agent: 
 def test_a_brain_that_spins_is_ended_and_sensors_go_on(make_agent: MakeAgent) -> None:
     agent = make_agent("spinner", config="[brain]\nheartbeat_s = 0.5").start()
     agent.ask("say", text="spin")
-    frames = agent.summary()["stimuli"].get("camera", {}).get("committed", 0)
-    until(lambda: agent.summary()["processes"]["brain"]["restarts"] == 1, "the brain is started again")
-    assert agent.summary()["stimuli"]["camera"]["committed"] > frames
+    frames = agent.committed("camera")
+    until(lambda: agent.restarts("brain") == 1, "the brain is started again")
+    assert agent.committed("camera") > frames
     wakes = agent.summary()["wakes"]["admitted"]
     until(lambda: agent.summary()["wakes"]["admitted"] > wakes + 10, "the new brain wakes")
     assert agent.stop() == 0
@@ -158,7 +158,7 @@ def test_the_wakes_ordinal_goes_on_across_brains(make_agent: MakeAgent) -> None:
     agent = make_agent(sensors=False).start()
     until(lambda: agent.summary()["wakes"]["admitted"] > 20, "the brain wakes")
     agent.kill("brain")
-    until(lambda: agent.summary()["processes"]["brain"]["restarts"] == 1, "the restart is counted")
+    until(lambda: agent.restarts("brain") == 1, "the restart is counted")
     wakes = agent.summary()["wakes"]["admitted"]
     until(lambda: agent.summary()["wakes"]["admitted"] > wakes + 20, "the new brain wakes")
     assert agent.stop() == 0
