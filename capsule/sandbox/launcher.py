@@ -57,11 +57,11 @@ class Launched:
         except BlockingIOError:
             return
         self._info += piece
-        if piece and not self._info.rstrip().endswith(b"}"):
-            return
-        self._close_info()
-        if self._info:
+        if self._info.rstrip().endswith(b"}"):
             self._guest_pid = int(msgspec.json.decode(self._info)["child-pid"])
+            self._close_info()
+        elif not piece:
+            self._close_info()
 
     def _close_info(self) -> None:
         if self._info_fd is not None:
@@ -106,7 +106,11 @@ def _launch_sandboxed(plan: Plan, output: int) -> Launched:
 
 
 def _command(found: Bubblewrap, plan: Plan, *, info_fd: int) -> list[str]:
-    """An ordinary user's bwrap binds by path; root's finds everything, itself included, on the stage."""
+    """An ordinary user's bwrap binds by path; root's finds everything, itself included, on the stage.
+
+    Without a stage a parent that dies in the millisecond before bwrap ties itself to it leaves the guest to
+    find its sockets closed.
+    """
     if os.geteuid() != 0:
         return [str(found.path), *arguments(plan, info_fd=info_fd)]
     sources = [*(bind.source for bind in plan.binds), found.path, *found.libraries]

@@ -99,6 +99,7 @@ def _standard_library() -> Iterator[Path]:
     libpython = sysconfig.get_config_var("INSTSONAME")
     if libpython:
         yield Path(sysconfig.get_config_var("LIBDIR"), libpython)
+        yield Path(sys.base_exec_prefix, "lib", libpython)  # a Python that was moved after it was built
 
 
 def _shared_libraries() -> Iterator[Path]:

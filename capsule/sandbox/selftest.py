@@ -81,21 +81,21 @@ def _hidden(shape: Plan, hidden: list[Path]) -> list[str]:
 
 def _asked(shape: Plan, questions: Questions, report: socket.socket, closing: ExitStack) -> list[Check]:
     plan = msgspec.structs.replace(shape, argv=[*shape.argv, msgspec.json.encode(questions).decode()])
-    launched = launch(plan)
-    try:
-        closing.close()  # the guest has its own; ours would hide that it ended
-        return _report(launched, report)
-    finally:
-        launched.kill()
-        launched.popen.wait()
-        launched.close()
+    with report:
+        launched = launch(plan)
+        try:
+            closing.close()  # the guest has its own; ours would hide that it ended
+            return _report(launched, report)
+        finally:
+            launched.kill()
+            launched.popen.wait()
+            launched.close()
 
 
 def _report(launched: Launched, report: socket.socket) -> list[Check]:
     report.settimeout(PATIENCE_S)
     try:
-        with report:
-            text = b"".join(iter(lambda: report.recv(65536), b""))
+        text = b"".join(iter(lambda: report.recv(65536), b""))
         said, _ = launched.popen.communicate(timeout=PATIENCE_S)
     except (TimeoutError, subprocess.TimeoutExpired):
         return [Check(name="hang", denied=False, detail=f"the guest didn't end within {PATIENCE_S:.0f} s")]

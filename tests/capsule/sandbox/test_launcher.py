@@ -228,11 +228,11 @@ def test_bubblewrap_itself_may_lie_below_a_private_home(
     found = find_bubblewrap()
     assert found is not None
     home = tmp_path / "home"
-    (home / "site/bin").mkdir(parents=True)
-    shutil.copy(found.path, home / "site/bin/bwrap")
+    (home / "site/package/bin").mkdir(parents=True)  # the depth at which the wheel's finds its library
+    shutil.copy(found.path, home / "site/package/bin/bwrap")
     libraries = [shutil.copytree(folder, home / f"site/{folder.name}") for folder in found.libraries]
     home.chmod(0o700)
-    moved = Bubblewrap(path=home / "site/bin/bwrap", libraries=tuple(libraries))
+    moved = Bubblewrap(path=home / "site/package/bin/bwrap", libraries=tuple(libraries))
     monkeypatch.setattr(launcher, "find_bubblewrap", lambda: moved)
     launched = start(SLEEPER)
     until_up(launched)

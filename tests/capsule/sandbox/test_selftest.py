@@ -10,7 +10,7 @@ import pytest
 
 import capsule
 import runtime
-from capsule.errors import SandboxLeaks
+from capsule.errors import SandboxLeaks, SandboxUnavailable
 from capsule.sandbox import bubblewrap, probe, selftest
 from capsule.sandbox.launcher import launch
 from capsule.sandbox.plan import Bind, Plan
@@ -75,9 +75,11 @@ def test_a_guest_that_cannot_start_is_a_leak() -> None:
     assert not tried.ok
 
 
-def test_no_descriptor_is_left_behind() -> None:
+def test_no_descriptor_is_left_behind(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
     self_test(packages=PACKAGES, hidden=[])
+    with pytest.raises(SandboxUnavailable):
+        self_test(packages=PACKAGES, hidden=[], extra=[Bind(tmp_path / "missing", "/missing")])
     assert len(os.listdir("/proc/self/fd")) == before
 
 
