@@ -23,12 +23,12 @@ def main(argv: list[str]) -> int:
     lock_down()  # before the cognet is imported; nothing happens where the kernel started us without a sandbox
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the kernel ends us in order
     link, pages = (socket.socket(fileno=int(text)) for text in argv)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        try:
-            runner.run(run_brain(link, pages, whole_process=True))
-        except AxonError as error:
-            print(f"brain: {error}", file=sys.stderr)
-            return 1
+    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)  # never closed: that waits for tasks and threads
+    try:
+        runner.run(run_brain(link, pages, whole_process=True))
+    except AxonError as error:
+        print(f"brain: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -47,11 +47,12 @@ CLOSE_S = 1.0
 class Brain:
     """Everything between the welcome and the end; ``Surroundings`` of its runs."""
 
-    def __init__(self, welcome: Welcome, *, connection: Connection, pages: Pages) -> None:
+    def __init__(self, welcome: Welcome, *, connection: Connection, pages: Pages, whole_process: bool) -> None:
         self.welcome = welcome
+        self._whole_process = whole_process
         self.connection = connection
         self.max_ticks = welcome.max_ticks_per_wake
-        self.window = Window(capacity=welcome.window_entries, log_end=welcome.last_seq)
+        self.window = Window(capacity=max(1, welcome.window_entries), log_end=welcome.last_seq)
         self.session = Session(window=self.window, pages=pages, first_seq=welcome.first_seq)
         is_invocation = welcome.mode == "invocation"
         cursor = welcome.settled_seq if is_invocation else welcome.last_seq
@@ -116,6 +117,9 @@ class Brain:
         binding.syscalls = self.syscalls
         for hook in self.cognet.hooks["boot"]:
             await self._boot(hook)
+        if self._whole_process:
+            gc.collect()
+            gc.freeze()  # what is loaded stays: later collections needn't walk it in the middle of a wake
         self.send(Loaded(self.session.reads.count, mono_us() - self._began_us))
         self.scheduler.open()
         self.clocks.open()
@@ -191,7 +195,8 @@ async def _in_scope(hook: Hook) -> None:
 class Life:
     """One connection to the kernel, from the hellos to the end."""
 
-    def __init__(self, pages: socket.socket) -> None:
+    def __init__(self, pages: socket.socket, *, whole_process: bool) -> None:
+        self._whole_process = whole_process
         self._pages = Pages(pages, pid=os.getpid())
         self._connection = Connection(self._receive)
         self._loop = asyncio.get_running_loop()
@@ -201,7 +206,7 @@ class Life:
     def _receive(self, message: FromKernel) -> None:
         match message:
             case Welcome() if not self._welcomed.done():
-                self._welcomed.set_result(Brain(message, connection=self._connection, pages=self._pages))
+                self._welcomed.set_result(self._new_brain(message))
             case Entries(rows) if self._welcomed.done():
                 self._welcomed.result().take(rows)
             case Stop(grace_s):
@@ -210,15 +215,19 @@ class Life:
             case _:
                 raise FrameInvalid(f"the kernel sent {type(message).__name__} out of turn")
 
-    async def run(self, link: socket.socket, *, cognet_path: str | None, whole_process: bool) -> None:
+    def _new_brain(self, welcome: Welcome) -> Brain:
+        brain = Brain(welcome, connection=self._connection, pages=self._pages, whole_process=self._whole_process)
+        if self._whole_process:
+            self._loop.set_exception_handler(lambda _, context: _report(brain, context))
+        return brain
+
+    async def run(self, link: socket.socket, *, cognet_path: str | None) -> None:
         """Serve until the kernel says stop; raises the reason when the link is lost or the load fails."""
         await self._loop.create_unix_connection(lambda: self._connection, sock=link)
         try:
             brain = await self._unless_lost(self._welcomed)
-            if whole_process:
-                self._loop.set_exception_handler(lambda _, context: _report(brain, context))
             try:
-                await self._serve(brain, Path(cognet_path or brain.welcome.cognet_path), whole_process=whole_process)
+                await self._serve(brain, Path(cognet_path or brain.welcome.cognet_path))
             finally:
                 brain.end()
         finally:
@@ -226,15 +235,12 @@ class Life:
             await asyncio.wait([self._connection.lost], timeout=CLOSE_S)
             self._pages.close()
 
-    async def _serve(self, brain: Brain, folder: Path, *, whole_process: bool) -> None:
+    async def _serve(self, brain: Brain, folder: Path) -> None:
         brain.beat()
         starting = self._loop.create_task(brain.start(folder))
         await self._unless_lost(starting, or_stopped=True)
         if starting.done():
             await self._started(brain, starting)
-            if whole_process:
-                gc.collect()
-                gc.freeze()  # what is loaded stays: later collections needn't walk it in the middle of a wake
             grace_s = await self._unless_lost(self._stop)
             await self._unless_lost(self._loop.create_task(brain.stop(grace_s)))
         else:
@@ -277,4 +283,4 @@ async def run_brain(
     has for itself. Raises ``BrainLost`` when the kernel is gone, ``CognetInvalid`` and others of a load that
     failed (the kernel has been told).
     """
-    await Life(pages).run(link, cognet_path=cognet_path, whole_process=whole_process)
+    await Life(pages, whole_process=whole_process).run(link, cognet_path=cognet_path)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -18,6 +19,7 @@ from runtime.abi.link import LINK_PROTOCOL, Call, FromBrain, FromKernel, Reply
 TOLD_BATCH = 256
 MAX_EVENT_BYTES = 32 * 1024
 MAX_UNSENT_EVENTS = 8192
+_Item = TypeVar("_Item")
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(FromKernel)
 _hello_decoder = msgspec.msgpack.Decoder(Hello)
@@ -38,8 +40,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._greeted = False
         self._paused = False
-        self._frames: list[bytes] = []
-        self._events: list[msgspec.Raw] = []
+        self._frames: deque[bytes] = deque()
+        self._events: deque[msgspec.Raw] = deque()
         self._flushing = False
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self._last_call = 0
@@ -157,11 +159,9 @@ class Connection(asyncio.Protocol):
     def flush(self) -> None:
         """Write all that is queued; telemetry waits while the kernel doesn't read."""
         self._flushing = False
-        frames, self._frames = self._frames, []
-        if not self._paused:
-            events, self._events = self._events, []
-            for start in range(0, len(events), TOLD_BATCH):
-                frames.append(frame(_encoder.encode(("Told", events[start : start + TOLD_BATCH]))))
+        frames = _taken(self._frames, len(self._frames))
+        while self._events and not self._paused:
+            frames.append(frame(_encoder.encode(("Told", _taken(self._events, TOLD_BATCH)))))
         if frames and self._transport is not None:
             self._transport.write(b"".join(frames))
 
@@ -170,6 +170,11 @@ class Connection(asyncio.Protocol):
         self.flush()
         if self._transport is not None:
             self._transport.close()
+
+
+def _taken(queue: deque[_Item], most: int) -> list[_Item]:
+    """The oldest of a queue that other threads may append to."""
+    return [queue.popleft() for _ in range(min(most, len(queue)))]
 
 
 def _encode(message: msgspec.Struct, limit: int) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from runtime.abi.entries import Entry, decode, decode_page
+from runtime.abi.errors import CallInvalid
 from runtime.brain.pages import PAGE_ENTRIES, Pages
 from runtime.brain.window import Window
 
@@ -120,6 +121,9 @@ class Session:
 
     def get(self, *, after: int | None = None, upto: int | None = None) -> History:
         """Entries newer than ``after`` (default: all), none above ``upto``, in ``seq`` order; never waits."""
+        for cursor in (after, upto):
+            if cursor is not None and not isinstance(cursor, int):
+                raise CallInvalid(f"kernel.store.session.get takes whole numbers, not {cursor!r}")
         last = self._window.last_seq
         return History(
             window=self._window,

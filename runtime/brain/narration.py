@@ -53,7 +53,7 @@ class Narration:
 class OpenSpan:
     """A tick, phase or system between its start and its end."""
 
-    __slots__ = ("_began_us", "_family", "_life", "_name", "_narration", "_number", "_parent", "_tick", "_token")
+    __slots__ = ("_began_us", "_family", "_life", "_name", "_narration", "_number", "_parent", "_tick")
 
     def __init__(self, narration: Narration, family: str, name: str) -> None:
         scope = current_scope.get()
@@ -64,13 +64,13 @@ class OpenSpan:
         self._tick = scope.tick if scope is not None else 0
         self._number = self._life.next_span()
         self._parent = current_span.get()
-        self._token = current_span.set(self._number)
+        current_span.set(self._number)
         self._began_us = mono_us()
         self._tell("start", None, None)
 
     def end(self, state: str, error: str | None = None) -> None:
         """Tell how it ended: ``complete``, ``failed`` or ``interrupted``."""
-        current_span.reset(self._token)
+        current_span.set(self._parent)  # no token: an abandoned generator may end it in another context
         self._tell(state, mono_us() - self._began_us, error)
 
     def _tell(self, state: str, took_us: int | None, error: str | None) -> None:

@@ -73,7 +73,9 @@ class Run:
         except asyncio.CancelledError:
             if not self.wake.interrupted:
                 self._error = "CancelledError: the loop was cancelled from within"
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - one wake's failure never hurts another; it is told
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - groups and exits too: one wake never hurts another; it is told
             self._error = describe(error)
         finally:
             self._ticking = None
@@ -92,7 +94,7 @@ class Run:
         except asyncio.CancelledError:
             span.end("interrupted")
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             span.end("failed", describe(error))
             raise
         span.end("complete")

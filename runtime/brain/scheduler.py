@@ -66,7 +66,7 @@ class Scheduler:
             self._start(run)
 
     def _start(self, run: Run) -> None:
-        task = asyncio.get_running_loop().create_task(run(), context=Context())
+        task = asyncio.get_running_loop().create_task(run(), name=f"wake {run.wake.ordinal}", context=Context())
         self._runs[run] = task
         task.add_done_callback(lambda done: self._end(run, done))
 

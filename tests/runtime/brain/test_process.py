@@ -88,9 +88,26 @@ async def test_killed_at_any_moment_it_folds_again_and_its_model_is_the_log(kern
     assert ordinals >= 3 + 4 + 5
 
 
-async def test_it_ends_when_the_kernel_is_gone_even_if_a_thread_hangs(kernel_of, started):
+HANGING = [
+    "threading.Thread(target=threading.Event().wait).start()",
+    "on('boot')(lambda: asyncio.get_running_loop().run_in_executor(None, threading.Event().wait) and None)",
+    "on('boot')(lambda: tasks.append(asyncio.create_task(stubborn())))",
+]
+
+
+@pytest.mark.parametrize("hanging", HANGING)
+async def test_it_ends_when_the_kernel_is_gone_whatever_hangs_in_it(kernel_of, started, hanging):
     kernel = kernel_of(
-        "\n    import threading\n    threading.Thread(target=threading.Event().wait).start()\n" + COUNTING
+        f"""
+    import threading
+    tasks = []
+    async def stubborn():
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+    {hanging}
+    """
+        + COUNTING
     )
     process = await started(kernel)
     await kernel.until(link.Ended, 2)
@@ -113,6 +130,50 @@ async def test_a_cognet_that_cannot_be_loaded_ends_it_with_the_reason(kernel_of,
     await kernel.until(link.LoadFailed)
     assert await ended(process) == 1
     assert b"COGNET_INVALID" in process.stderr.read()
+
+
+async def test_no_file_is_opened_and_nothing_imported_while_wakes_are_served(kernel_of, started):
+    kernel = kernel_of(
+        """
+    import sys
+    found = []
+    def watch(event, arguments):
+        if event in ("open", "import", "os.listdir", "os.scandir", "compile", "socket.connect"):
+            found.append(f"{event} {arguments[0]!r}")
+    async def slow():
+        async with phase("slow"):
+            await asyncio.sleep(0.01)
+            raise ValueError("spawned work that fails")
+    @on("boot")
+    async def start():
+        every(0.005, kernel.wake)
+        asyncio.get_running_loop().call_later(0.02, lambda: 1 / 0)
+    @loop
+    async def think(wake):
+        wake.stop()
+        if wake.ordinal == 1:
+            sys.addaudithook(watch)
+        async with phase("sense"):
+            history = kernel.store.session.get()
+            stimuli = list(wake.stimuli)
+        wake.spawn(slow())
+        if wake.ordinal == 5:
+            await kernel.store.set("checkpoint", {"at": wake.ordinal})
+            await kernel.store.get("checkpoint")
+            with contextlib.suppress(errors.StoreKeyUndeclared):
+                await kernel.store.get("undeclared")
+            raise KeyError("a wake that fails")
+        if wake.ordinal == 40:
+            await kernel.output("cognet:output:text", {"channel": "found", "content": "; ".join(found)})
+    """
+    )
+    await started(kernel)
+    await kernel.until(link.Ended, 2)
+    kernel.say("hi")
+    kernel.interrupt()
+    await kernel.until(lambda: [e for e in kernel.log.entries() if e.type == "cognet:output:text"])
+    (said,) = [e for e in kernel.log.entries() if e.type == "cognet:output:text"]
+    assert said.data.content == ""
 
 
 async def test_what_nobody_awaits_is_told(kernel_of, started):

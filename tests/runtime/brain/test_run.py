@@ -88,11 +88,21 @@ async def test_a_failed_wake_is_told_with_its_place_and_hurts_no_other(kernel_of
     assert lines == [2]
 
 
-@pytest.mark.parametrize("what", ["raise SystemExit(1)", "raise asyncio.CancelledError()", "raise Evil()"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "raise SystemExit(1)",
+        "raise asyncio.CancelledError()",
+        "raise Evil()",
+        "raise Stranger()",
+        "raise BaseExceptionGroup('two', [SystemExit(1), ValueError('x')])",
+    ],
+)
 async def test_even_strange_exceptions_only_fail_the_wake(kernel_of, what):
     kernel = kernel_of(
         CLOCKED
         + f"""
+    class Stranger(BaseException): pass
     class Evil(Exception):
         def __str__(self): raise RuntimeError("not even a message")
     @loop

@@ -207,6 +207,8 @@ CHECKS = """
         ("every(float('nan'), kernel.wake)", "CALL_INVALID"),
         ("every('1', kernel.wake)", "CALL_INVALID"),
         ("every(1, 'not a function')", "CALL_INVALID"),
+        ("kernel.store.session.get(after='1')", "CALL_INVALID"),
+        ("kernel.store.session.get(upto=1.5)", "CALL_INVALID"),
         ("kernel.store.get('checkpoint')", "fine"),
         ("kernel.store.set('checkpoint', {'a': [1, 2.5, None, True, 'x']})", "fine"),
     ],
