@@ -4,12 +4,13 @@ This is the only file that knows of either. aiomqtt connects, subscribes and kee
 its paho client directly, since only there can a message be acknowledged after its entry is durable. What else is
 replaced was measured to matter: aiomqtt makes a task for each message, registers the socket for writing for each
 packet (a wake-up of the loop and two epoll calls an acknowledgement), and paho builds two large objects for each
-published message when anybody listens for that.
+published message when anybody listens for that. Without TCP_NODELAY a confirmed message takes 44 ms on loopback.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -86,6 +87,7 @@ class Connection:
         self._paho.max_inflight_messages_set(0)
         self._paho.on_publish = None
         self._paho.on_message = self._on_message
+        self._paho.on_disconnect = self._on_disconnect
         self._paho.on_socket_register_write = self._on_register_write
         self._paho.on_socket_unregister_write = self._on_unregister_write
 
@@ -93,18 +95,21 @@ class Connection:
 
     async def __aenter__(self) -> Connection:
         """Connect. When cancelled, waits for the connecting thread, which can't be: at most a few seconds."""
+        self._client._disconnected.add_done_callback(self._on_disconnected)
         entering = asyncio.ensure_future(self._client.__aenter__())
         try:
             await asyncio.shield(entering)
         except asyncio.CancelledError:
+            self._refuse("given up")
             await asyncio.wait([entering])
             if not entering.cancelled():
                 entering.exception()
             self._close("the connection was given up")
             raise
         except aiomqtt.MqttError as error:
-            self._close("the connection failed")
+            self._close(str(error))
             raise _unavailable(self.address, error) from error
+        self.check()  # aiomqtt forgets that a connection was lost before it had told that it was there
         self._client._disconnected.add_done_callback(self._on_disconnected)
         return self
 
@@ -118,6 +123,16 @@ class Connection:
             except aiomqtt.MqttError:
                 self._paho.disconnect()  # told already; the broker doesn't answer, so the socket is closed now
         self._close("the connection was left")
+
+    def _refuse(self, reason: str) -> None:
+        """Wake who waits for the broker's answer to the attempt to connect."""
+        if not self._client._connected.done():
+            self._client._connected.set_exception(aiomqtt.MqttError(reason))
+
+    def _on_disconnect(self, client: paho.Client, data: Any, flags: Any, reason: Any, properties: Any = None) -> None:
+        """aiomqtt waits in vain when the broker hangs up instead of answering."""
+        self._client._on_disconnect(client, data, flags, reason, properties)
+        self._refuse("the broker closed the connection")
 
     def _on_disconnected(self, disconnected: asyncio.Future[None]) -> None:
         reason = None if disconnected.cancelled() else disconnected.exception()
@@ -307,6 +322,7 @@ def _client(address: BrokerAddress, will: Will | None) -> aiomqtt.Client:
         properties=properties,
         keepalive=address.keepalive_s,
         timeout=_ANSWER_S,
+        socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)],
         tls_params=aiomqtt.TLSParameters(ca_certs=address.ca_file) if address.tls else None,
         will=None if will is None else aiomqtt.Will(will.topic, will.payload, will.qos, will.retain),
     )

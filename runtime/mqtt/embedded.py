@@ -84,6 +84,15 @@ class EmbeddedHandler(BrokerProtocolHandler):  # type: ignore[misc]  # amqtt pub
             session.inflight_out.pop(number, None)
         self._puback_waiters.pop(number, None)
 
+    async def handle_puback(self, puback: Any) -> None:
+        """An acknowledgement that is read after the end of its connection counts too."""
+        number = puback.variable_header.packet_id
+        waiter = self._puback_waiters.get(number)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(puback)
+        elif self.session is not None:
+            self.session.inflight_out.pop(number, None)
+
     async def stop(self) -> None:
         """Free all that wait for this connection."""
         self._ended = True
@@ -104,6 +113,7 @@ class EmbeddedBroker(amqtt.broker.Broker):  # type: ignore[misc]  # amqtt publis
 
     async def _publish_session_retained_messages(self, session: Session) -> None:
         """Deliver what waited for the client as what it is; amqtt marks it as retained and blocks until all came."""
+        _mark_present(session)
         waiting = []
         while not session.retained_messages.empty():
             waiting.append(session.retained_messages.get_nowait())
@@ -112,24 +122,35 @@ class EmbeddedBroker(amqtt.broker.Broker):  # type: ignore[misc]  # amqtt publis
             handler.begin(waiting)
 
     async def _handle_disconnect(self, session: Session, handler: Any, waiter: asyncio.Future[Any]) -> None:
-        """A session whose connection was replaced stays connected; amqtt marks it absent, and delivers no more."""
+        """A session whose connection was replaced stays present; amqtt marks it absent, and delivers no more."""
         await super()._handle_disconnect(session, handler, waiter)
         current, replacement = self._sessions.get(session.client_id, (None, None))
         if current is session and replacement is not handler:
-            session.transitions.connect()
+            _mark_present(session)
 
 
-async def serve(host: str, port: int) -> None:
-    """Run the broker until SIGTERM or SIGINT."""
+def _mark_present(session: Session) -> None:
+    """The end of its former connection, handled late, may have marked the session absent."""
+    if session.transitions.state != "connected":
+        session.transitions.connect()
+
+
+def embedded_broker(host: str, port: int, *, grace_s: int = _KEEPALIVE_GRACE_S) -> EmbeddedBroker:
+    """The broker, to be started in a running loop; clients may be ``grace_s`` late with their keep-alive."""
     amqtt.broker.BrokerProtocolHandler = EmbeddedHandler
-    broker = EmbeddedBroker(
+    return EmbeddedBroker(
         {
             "listeners": {"default": {"type": "tcp", "bind": f"{host}:{port}"}},
-            "timeout_disconnect_delay": _KEEPALIVE_GRACE_S,
+            "timeout_disconnect_delay": grace_s,
             "session_expiry_interval": _SESSION_KEPT_S,
             "plugins": {},
         }
     )
+
+
+async def serve(host: str, port: int) -> None:
+    """Run the broker until SIGTERM or SIGINT."""
+    broker = embedded_broker(host, port)
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
