@@ -43,10 +43,10 @@ def evict(path: Path) -> None:
             os.close(file)
 
 
-def open_writer(path: Path, *, vfs: str | None = None) -> apsw.Connection:
-    """Evict, then open for writing, creating the file if it is missing. Raises ``apsw.Error`` or ``OSError``."""
+def open_writer(path: Path, *, vfs: str | None = None, create: bool = True) -> apsw.Connection:
+    """Evict, then open for writing, making the file if ``create``. Raises ``apsw.Error`` or ``OSError``."""
     evict(path)
-    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI | (apsw.SQLITE_OPEN_CREATE if create else 0)
     connection = apsw.Connection(_uri(path), flags=flags, vfs=vfs)
     try:
         _prepare(connection, WRITER_PRAGMAS)

@@ -16,6 +16,7 @@ from runtime.abi.errors import KernelStopping, LogBacklogFull, LogDamaged, Stora
 from runtime.abi.link import PAGE_ENTRIES, Page, Row
 from runtime.abi.telemetry import TelemetryEvent
 from runtime.durable.locks import FileLock
+from runtime.durable.space import Reserve
 from runtime.log import pages, schema
 from runtime.log.chain import GENESIS
 from runtime.log.narration import Narration
@@ -39,7 +40,8 @@ from runtime.log.writer import Writer
 class Log:
     """One session's log, opened for writing. Methods are for the loop's thread unless they say otherwise.
 
-    The kernel sets ``on_admitted`` and ``on_durable`` (rows in ``seq`` order) and ``on_state``, called on the loop;
+    The kernel sets ``on_admitted`` and ``on_durable`` (rows in ``seq`` order) ``on_state`` and
+    ``on_space`` (True: the disk is full, only ``reserve`` is admitted), called on the loop;
     ``on_page`` and ``on_page_refused`` are called in the threads that serve pages.
     """
 
@@ -54,9 +56,11 @@ class Log:
         self.durable_seq: int = admission.last_seq
         self.state: State = "ok"
         self.reason = ""
+        self.low_space = False
         self.on_admitted: Callable[[list[Row]], None] = lambda _rows: None
         self.on_durable: Callable[[list[Row]], None] = lambda _rows: None
         self.on_state: Callable[[State, str], None] = lambda _state, _reason: None
+        self.on_space: Callable[[bool], None] = lambda _low: None
         self.on_page: Callable[[], None] = lambda: None
         self.on_page_refused: Callable[[str], None] = lambda _reason: None
         self._lock: FileLock = opened.lock
@@ -82,6 +86,7 @@ class Log:
             media=media,
             held=self._projection.after,
             durable=(admission.last_seq, admission.last_chain),
+            reserve=Reserve(folder / "log.reserve"),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._backlog_bytes = 0
@@ -118,6 +123,7 @@ class Log:
         post = loop.call_soon_threadsafe
         self._writer.settled = lambda seq: _post(post, self._settle, seq)
         self._writer.changed = lambda state, reason: _post(post, self._change, state, reason)
+        self._writer.low = lambda low: _post(post, self._set_low_space, low)
         self._writer.ended = lambda: _post(post, self._ended.set)
         self._writer.start()
 
@@ -141,11 +147,13 @@ class Log:
 
         ``data`` is the type's struct, or plain values to be validated. ``mark`` becomes durable with the entry.
         ``urgent`` isn't held by ``commit_interval_ms``; ``reserve`` may use the room kept for outputs, interrupts
-        and stops. Raises ``EntryTypeUnknown``, ``EntryInvalid``, ``EntryTooLarge``, ``LogBacklogFull``,
-        ``KernelStopping``; then nothing was taken.
+        and stops, in memory and on a full disk. Raises ``EntryTypeUnknown``, ``EntryInvalid``, ``EntryTooLarge``,
+        ``LogBacklogFull``, ``KernelStopping``; then nothing was taken.
         """
         if self._closing:
             raise KernelStopping("the log is closing")
+        if self.low_space and not reserve:
+            raise LogBacklogFull("the disk is full", hint="Free some space; recording resumes by itself.")
         body = self._admission.body(type_, data, wake_id=wake_id, cursor=cursor)
         backlog = self._backlog_bytes + len(body)
         if backlog > (MAX_RESERVED_BACKLOG_BYTES if reserve else MAX_BACKLOG_BYTES):
@@ -296,6 +304,10 @@ class Log:
         if state == "failed":
             self._fail_waiting(self._failure())
         self.on_state(state, reason)
+
+    def _set_low_space(self, low: bool) -> None:  # noqa: FBT001 - posted from the writer's thread
+        self.low_space = low
+        self.on_space(low)
 
     def _fail_waiting(self, error: AxonError) -> None:
         futures, self._futures = self._futures, {}

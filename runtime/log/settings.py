@@ -47,3 +47,6 @@ class Flushes(Protocol):
 
     def flush(self) -> None:
         """Called in the writer's thread before each commit of entries; never raises."""
+
+    def shed(self) -> None:
+        """Called in the writer's thread when the disk is full: give its room to the entries; never raises."""

@@ -47,12 +47,14 @@ class Storage:
         self._wal_pages = 0
         self._checked: int | None = None
         self._boot = 0
+        self._inode = 0
 
     def adopt(self, connection: apsw.Connection, *, boot: int) -> None:
         """Go on with a connection that recovery opened and committed on."""
         self._connection = connection
         self._synced = True
         self._boot = boot
+        self._inode = self._path.stat().st_ino
         self._look()
 
     def _look(self) -> None:
@@ -79,6 +81,7 @@ class Storage:
             self._delay_sync()
             connection.execute("COMMIT")
             self._checked = None
+        self._check_place()
         self._synced = True
         self._wal_pages += connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)[0] + 1
 
@@ -131,7 +134,7 @@ class Storage:
         if not self._shared.acquire(wait_s=REOPEN_WAIT_S):
             raise StorageFailed("a reader in another process holds the log", path=str(self._path))
         try:
-            self._connection = open_writer(self._path, vfs=self._vfs)
+            self._connection = open_writer(self._path, vfs=self._vfs, create=False)
             self._wal_pages = CHECKPOINT_PAGES  # unknown: look soon
             self._look()
             row = self._connection.execute("SELECT seq, chain FROM entry ORDER BY seq DESC LIMIT 1").get
@@ -149,6 +152,7 @@ class Storage:
         self._write_marks(connection, batch.marks)
         self._delay_sync()
         connection.execute("COMMIT")
+        self._check_place()
         self._synced = True
 
     def _insert(self, connection: apsw.Connection, batch: Batch) -> None:
@@ -172,6 +176,15 @@ class Storage:
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         except apsw.BusyError:
             return
+
+    def _check_place(self) -> None:
+        """A file whose folder was removed still takes every write, and nobody will ever find it."""
+        try:
+            found = self._path.stat().st_ino
+        except FileNotFoundError:
+            found = 0
+        if found != self._inode:
+            raise StorageFailed(f"{self._path} isn't there any more", path=str(self._path))
 
     def _delay_sync(self) -> None:
         if self._sync_delay_s:

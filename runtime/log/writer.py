@@ -12,6 +12,7 @@ import apsw
 from runtime.abi.clock import wall_ms
 from runtime.abi.errors import StorageFailed
 from runtime.abi.link import Row
+from runtime.durable.space import Reserve, is_full
 from runtime.log import chain
 from runtime.log.narration import Narration
 from runtime.log.pending import Batch, Pending
@@ -20,10 +21,12 @@ from runtime.log.storage import Storage
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
+SPACE_S = 2.0
+"""How often a full disk is looked at again."""
 
 
 class Writer:
-    """``settled(seq)`` and ``changed(state, reason)`` are called in its thread, in the order of what they tell."""
+    """Calls ``settled(seq)``, ``changed(state, reason)``, ``low(low)`` in its thread, in the order of events."""
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class Writer:
         media: Flushes,
         held: Callable[[int], list[Row]],
         durable: tuple[int, bytes],
+        reserve: Reserve,
     ) -> None:
         self._storage = storage
         self._pending = pending
@@ -42,9 +46,12 @@ class Writer:
         self._held = held  # the rows in memory above a seq
         self._durable_seq, self._durable_chain = durable
         self._state: State = "ok"
+        self._reserve = reserve
+        self._low = False
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
         self.settled: Callable[[int], None] = lambda _seq: None
         self.changed: Callable[[State, str], None] = lambda _state, _reason: None
+        self.low: Callable[[bool], None] = lambda _low: None
         self.ended: Callable[[], None] = lambda: None
         self.commit_s: deque[float] = deque(maxlen=100_000)
         self.suspect: int | None = None  # a reader met damage here
@@ -60,8 +67,13 @@ class Writer:
 
     def _run(self) -> None:
         try:
-            while (batch := self._pending.take()) is not None:
-                self._attempt(batch, self._narration.due())
+            self._watch_space(full=not self._reserve.take())
+            while not self._pending.closed or self._pending:
+                batch = self._pending.take(SPACE_S if self._low else None)
+                if batch is not None:
+                    self._attempt(batch, self._narration.due())
+                if self._low:
+                    self._watch_space(full=not self._reserve.take())
             self._finish()
         finally:
             self._storage.close()
@@ -86,6 +98,12 @@ class Writer:
             self._durable_seq, self._durable_chain = batch.last_seq, batch.columns[-1]
             self.settled(batch.last_seq)
 
+    def _watch_space(self, *, full: bool) -> None:
+        """Below the reserve, telemetry waits and only what may use it is admitted."""
+        if full != self._low:
+            self._low = self._narration.suspended = full
+            self.low(full)
+
     def _tidy(self) -> None:
         """What can wait until the batch is acknowledged."""
         try:
@@ -99,6 +117,7 @@ class Writer:
     def _regain(self, batch: Batch, error: Exception) -> None:
         """The outcome is unknown: acknowledge nothing until a new opening shows what is there and a commit holds."""
         self._change("recovering", str(error))
+        self._make_room(error)
         pause_s = FIRST_PAUSE_S
         while True:
             try:
@@ -108,6 +127,7 @@ class Writer:
                 self._storage.prove(again)
             except (apsw.Error, OSError) as failure:
                 self._storage.close()
+                self._make_room(failure)
                 self._change("failed", str(failure))
                 if self._pending.closed:
                     return
@@ -117,6 +137,13 @@ class Writer:
                 self._change("ok", "")
                 self._settle(batch)
                 return
+
+    def _make_room(self, error: Exception) -> None:
+        """On a full disk media go first, then telemetry; then entries have what was kept for them."""
+        if is_full(error):
+            self._media.shed()
+            self._reserve.give_up()
+            self._watch_space(full=True)
 
     def _above(self, seq: int, link: bytes, batch: Batch) -> Batch:
         """What the disk lacks, byte for byte as it was admitted; ``seq`` and ``link`` are the last it has."""

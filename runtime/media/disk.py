@@ -14,6 +14,7 @@ from runtime.abi.clock import wall_ms
 from runtime.abi.errors import StorageFailed
 from runtime.durable.database import open_reader, open_writer, shm_path, wal_path
 from runtime.durable.files import rename_durable
+from runtime.durable.space import free_bytes
 from runtime.media.ring import MAX_AGE_S, ref_of
 
 FILE_NAME = "media.db"
@@ -22,6 +23,8 @@ MAX_STAGED_BYTES = 64 * 1024 * 1024
 RECENT_BYTES = 16 * 1024 * 1024
 """Bytes just written stay in memory, where the brain is about to ask for them."""
 CHECKPOINT_PAGES = 4000
+MARGIN_BYTES = 64 * 1024 * 1024
+"""The last free room of the disk isn't for media: below it the ring turns in what it has."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 
 _SCHEMA = (
@@ -58,6 +61,7 @@ class DiskRing:
         self._connection: apsw.Connection | None = None
         self._reader: apsw.Connection | None = None
         self._read_lock = threading.Lock()
+        self._clock_ms = wall_ms() - int(now() * 1000)
         self._retry_at = 0.0
         self._pause_s = FIRST_PAUSE_S
         self._wal_pages = 0
@@ -101,6 +105,16 @@ class DiskRing:
                 return
         self._pause_s = FIRST_PAUSE_S
         self._written(batch)
+
+    def shed(self) -> None:
+        """Remove the file; what is asked for and not in memory reads as None."""
+        self._drop_reader()
+        with self._write_lock:
+            self._close_connection()
+            for path in (self._path, wal_path(self._path), shm_path(self._path)):
+                path.unlink(missing_ok=True)
+            self._disk_bytes = 0
+            self._retry_at = self._now() + LONGEST_PAUSE_S
 
     def get(self, ref: str) -> bytes | None:
         """The bytes, their digest checked; None when they aren't there."""
@@ -169,14 +183,17 @@ class DiskRing:
             self._connection = self._open_database()
         connection, before = self._connection, self._disk_bytes
         connection.execute("BEGIN IMMEDIATE")
-        ms = wall_ms()
+        ms = self._age_clock_ms()
         for ref, data in batch:
             connection.execute(
                 "INSERT INTO blob(digest, ms, size, data) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 (bytes.fromhex(ref[7:]), ms, len(data), data),
             )
             before += len(data) if connection.changes() else 0
-        before -= self._evict(connection, before, ms)
+        room = (
+            self._max_bytes if free_bytes(self._path.parent) > MARGIN_BYTES else min(self._max_bytes, self._disk_bytes)
+        )
+        before -= self._evict(connection, before, room=room, now_ms=ms)
         connection.execute("COMMIT")
         self._disk_bytes = before
         self._wal_pages += connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)[0]
@@ -184,15 +201,16 @@ class DiskRing:
             pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self._wal_pages = 0 if copied == pages else CHECKPOINT_PAGES // 2
 
-    def _evict(self, connection: apsw.Connection, held: int, now_ms: int) -> int:
-        """Delete the oldest until size and age are within bounds; returns the bytes that went.
+    def _age_clock_ms(self) -> int:
+        """Wall time at the start, and from there the monotonic clock: a step of the wall clock ages nothing."""
+        return self._clock_ms + int(self._now() * 1000)
 
-        The wall clock may have jumped back: an age below zero counts as young.
-        """
+    def _evict(self, connection: apsw.Connection, held: int, *, room: int, now_ms: int) -> int:
+        """Delete the oldest until size and age are within bounds; returns the bytes that went."""
         gone = 0
         rows = connection.execute("SELECT id, ms, size FROM blob ORDER BY id")
         for number, ms, size in rows:
-            if held - gone <= self._max_bytes and now_ms - ms <= self._max_age_ms:
+            if held - gone <= room and now_ms - ms <= self._max_age_ms:
                 break
             connection.execute("DELETE FROM blob WHERE id = ?", (number,))
             gone += size

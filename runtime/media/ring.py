@@ -29,6 +29,9 @@ class MediaRing(Protocol):
     def flush(self) -> None:
         """Make what was staged durable, where the store is. Blocks; the log's writer calls it; never raises."""
 
+    def shed(self) -> None:
+        """The disk is full: give its room to the log. Blocks; the log's writer calls it; never raises."""
+
     def get(self, ref: str) -> bytes | None:
         """The bytes, or None when they were evicted, never kept, or damaged. May block; any thread."""
 
@@ -76,6 +79,9 @@ class MemoryRing:
 
     def flush(self) -> None:
         """Nothing: memory is all there is."""
+
+    def shed(self) -> None:
+        """Nothing: it takes no room on the disk."""
 
     def get(self, ref: str) -> bytes | None:
         """The bytes while they are kept."""

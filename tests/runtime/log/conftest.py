@@ -19,6 +19,7 @@ SHM = Path("/dev/shm")
 def folder() -> Iterator[Path]:
     """A session's folder, in memory where there is such a file system: the tests sync a lot."""
     base = tempfile.mkdtemp(prefix="axon-log-", dir=SHM if SHM.is_dir() else None)
+    (Path(base) / "session").mkdir()
     yield Path(base) / "session"
     shutil.rmtree(base)
 

@@ -126,7 +126,6 @@ async def test_no_cut_loses_what_was_acknowledged(
 async def test_no_cut_leaves_a_row_without_its_bytes(
     folder: Path, open_log: Callable[..., Log], recorder: Recorder
 ) -> None:
-    folder.mkdir()
     media = DiskRing(folder, max_bytes=10**9, vfs="axon-test-recorder")
     await write(open_log(folder, vfs="axon-test-recorder", media=media), recorder, commits=20, media=media)
     media.close()
@@ -175,7 +174,6 @@ class LateRing:
 async def test_control_media_after_rows_leaves_rows_without_their_bytes(
     folder: Path, open_log: Callable[..., Log], recorder: Recorder
 ) -> None:
-    folder.mkdir()
     ring = DiskRing(folder, max_bytes=10**9, vfs="axon-test-recorder")
     late: Any = LateRing(ring)
     await write(open_log(folder, vfs="axon-test-recorder", media=late), recorder, commits=15, media=late)
@@ -206,4 +204,3 @@ async def test_recovery_may_be_cut_anywhere_and_is_repeated(
         rows = resumed.page(after=0, upto=10)
         assert rows.bodies.count(b'"cognet:action:result"') == 1, (state.cut, state.operation)
         await resumed.close(clean=True)
-
