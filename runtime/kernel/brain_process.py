@@ -53,6 +53,10 @@ def start_brain(start: BrainStart, *, ended: Callable[[int], None], said: Callab
     try:
         fds = (sockets.brain_link.fileno(), sockets.brain_pages.fileno())
         launched = launch(brain_plan(start.cognet, fds), sandboxed=start.sandboxed)
+    except BaseException:
+        sockets.link.close()
+        sockets.pages.close()
+        raise
     finally:
         sockets.close_brain_ends()
     attach(start.host, sockets, COGNET_INSIDE if start.sandboxed else str(start.cognet))

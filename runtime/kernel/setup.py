@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from capsule.sandbox.bytecode import compile_ahead
 from hardware_profiles import detect
 from hardware_profiles import profile as profiles
 from hardware_profiles.profile import Profile
@@ -13,7 +14,7 @@ from runtime.abi.clock import mono_us
 from runtime.abi.ids import uuid7
 from runtime.config.agent import AgentConfig, load_agent
 from runtime.config.cognet import CognetConfig, find_cognet, load_cognet
-from runtime.kernel.brain_sandbox import check_sandbox
+from runtime.kernel.brain_sandbox import PACKAGES, check_sandbox
 from runtime.kernel.session import Session
 from runtime.kernel.stop import StopLatch
 from runtime.log.log import Log
@@ -45,6 +46,8 @@ class Setup:
         self.data = self.agent.folder / "data"
         self.boot_id = uuid7()
         self.sandboxed = asked.sandbox and not asked.inline
+        if self.sandboxed:
+            compile_ahead(PACKAGES)  # a guest can't write bytecode, and would compile again at each start
         self.sandbox_check = check_sandbox(self.agent.folder, self.cognet.folder) if self.sandboxed else None
         self.session = Session.take(self.data, asked.session)
         try:
