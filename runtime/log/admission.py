@@ -43,9 +43,9 @@ class Admission:
 
     def place(self, type_: str, body: bytes) -> tuple[Row, bytes]:
         """Give the body the next ``seq``; returns the row and its chain."""
-        body_digest = chain.digest(body)
-        self.last_seq = seq = self.last_seq + 1
-        self.last_chain = link = chain.link(self.last_chain, seq=seq, body_digest=body_digest)
+        seq = self.last_seq + 1
+        link = chain.extend(self.last_chain, seq=seq, body=body)
+        self.last_seq, self.last_chain = seq, link
         return Row(seq, type_, body), link
 
 

@@ -90,8 +90,7 @@ class Log:
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._backlog_bytes = 0
-        self._waiting: list[tuple[int, int]] = []  # seq and number of each future, in order
-        self._futures: dict[int, asyncio.Future[None]] = {}
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []  # by seq, then as they were asked for
         self._asked = 0
         self._turn = Batch()  # admitted in this turn of the loop
         self._urgent = False
@@ -121,7 +120,7 @@ class Log:
         """Start the writer's thread; it reports to this loop."""
         self._loop = loop
         post = loop.call_soon_threadsafe
-        self._writer.settled = lambda seq: _post(post, self._settle, seq)
+        self._writer.settled = lambda seq, size_bytes: _post(post, self._settle, seq, size_bytes)
         self._writer.changed = lambda state, reason: _post(post, self._change, state, reason)
         self._writer.low = lambda low: _post(post, self._set_low_space, low)
         self._writer.ended = lambda: _post(post, self._ended.set)
@@ -181,11 +180,10 @@ class Log:
             future.set_exception(self._failure())
         else:
             self._asked += 1
-            self._futures[self._asked] = future
             if not self._waiting or self._waiting[-1][0] <= seq:
-                self._waiting.append((seq, self._asked))
+                self._waiting.append((seq, self._asked, future))
             else:
-                insort(self._waiting, (seq, self._asked))
+                insort(self._waiting, (seq, self._asked, future))
         return future
 
     def tell(self, event: TelemetryEvent) -> None:
@@ -285,14 +283,13 @@ class Log:
         if batch.columns:
             self._pending.add(batch, urgent=urgent)
 
-    def _settle(self, seq: int) -> None:
+    def _settle(self, seq: int, size_bytes: int) -> None:
         """Rows up to here are on the disk: tell those who wait, in order."""
         rows = self._projection.after(self.durable_seq, seq - self.durable_seq)
-        self._backlog_bytes -= sum([len(row.body) for row in rows])
+        self._backlog_bytes -= size_bytes
         self.durable_seq = seq
-        cut = bisect_right(self._waiting, (seq, self._asked))
-        for _, number in self._waiting[:cut]:
-            future = self._futures.pop(number)
+        cut = bisect_right(self._waiting, seq, key=_seq_of)
+        for _, _, future in self._waiting[:cut]:
             if not future.done():  # its caller may have been cancelled
                 future.set_result(None)
         del self._waiting[:cut]
@@ -310,14 +307,17 @@ class Log:
         self.on_space(low)
 
     def _fail_waiting(self, error: AxonError) -> None:
-        futures, self._futures = self._futures, {}
-        self._waiting.clear()
-        for future in futures.values():
+        waiting, self._waiting = self._waiting, []
+        for _, _, future in waiting:
             if not future.done():
                 future.set_exception(error)
 
     def _failure(self) -> StorageFailed:
         return StorageFailed(f"the log can't be written: {self.reason}", state=self.state)
+
+
+def _seq_of(waiting: tuple[int, int, asyncio.Future[None]]) -> int:
+    return waiting[0]
 
 
 def _post(post: Callable[..., object], callback: Callable[..., None], *args: object) -> None:

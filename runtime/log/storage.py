@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -180,7 +181,7 @@ class Storage:
     def _check_place(self) -> None:
         """A file whose folder was removed still takes every write, and nobody will ever find it."""
         try:
-            found = self._path.stat().st_ino
+            found = os.stat(self._path).st_ino
         except FileNotFoundError:
             found = 0
         if found != self._inode:

@@ -26,7 +26,7 @@ SPACE_S = 2.0
 
 
 class Writer:
-    """Calls ``settled(seq)``, ``changed(state, reason)``, ``low(low)`` in its thread, in the order of events."""
+    """Calls ``settled(seq, bytes)``, ``changed(state, reason)`` and ``low(low)`` in its thread, in their order."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Writer:
         self._reserve = reserve
         self._low = False
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
-        self.settled: Callable[[int], None] = lambda _seq: None
+        self.settled: Callable[[int, int], None] = lambda _seq, _size_bytes: None
         self.changed: Callable[[State, str], None] = lambda _state, _reason: None
         self.low: Callable[[bool], None] = lambda _low: None
         self.ended: Callable[[], None] = lambda: None
@@ -96,7 +96,7 @@ class Writer:
     def _settle(self, batch: Batch) -> None:
         if batch.columns:
             self._durable_seq, self._durable_chain = batch.last_seq, batch.columns[-1]
-            self.settled(batch.last_seq)
+            self.settled(batch.last_seq, batch.size_bytes)
 
     def _watch_space(self, *, full: bool) -> None:
         """Below the reserve, telemetry waits and only what may use it is admitted."""
