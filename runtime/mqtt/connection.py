@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -90,6 +91,21 @@ class Connection:
         self._paho.on_disconnect = self._on_disconnect
         self._paho.on_socket_register_write = self._on_register_write
         self._paho.on_socket_unregister_write = self._on_unregister_write
+        self._paho._ssl_wrap_socket = self._shake_hands  # type: ignore[method-assign, assignment]  # no hook
+
+    def _shake_hands(self, sock: socket.socket) -> ssl.SSLSocket:
+        """Begin TLS, in the connecting thread; paho leaves the socket open when a certificate is refused."""
+        context = self._paho._ssl_context
+        if context is None:
+            raise ValueError("TLS without a context")
+        secured = context.wrap_socket(sock, server_hostname=self.address.host, do_handshake_on_connect=False)
+        try:
+            secured.settimeout(_ANSWER_S)
+            secured.do_handshake()
+        except BaseException:
+            secured.close()
+            raise
+        return secured
 
     # -- connecting ---------------------------------------------------------------------------------
 

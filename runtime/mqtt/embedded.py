@@ -1,4 +1,4 @@
-"""The embedded broker, a process of its own for machines without mosquitto: ``python -m runtime.mqtt.embedded PORT``.
+"""The embedded broker for machines without mosquitto, as a program: ``python -m runtime.mqtt.embedded PORT [GRACE_S]``.
 
 It is amqtt with some of its ways changed, each told where it is done. It speaks MQTT 3.1.1, asks for no password,
 listens on loopback, and loses what it holds when it ends: what must not be lost is in the drivers' spools.
@@ -108,6 +108,13 @@ class EmbeddedHandler(BrokerProtocolHandler):  # type: ignore[misc]  # amqtt pub
 class EmbeddedBroker(amqtt.broker.Broker):  # type: ignore[misc]  # amqtt publishes no types
     """The broker; sessions without a password are kept like others, which amqtt doesn't do."""
 
+    async def stream_connected(self, reader: Any, writer: asyncio.StreamWriter, listener_name: str) -> None:
+        """Close what ends; amqtt leaves the socket of a client open whose first packet is no CONNECT."""
+        try:
+            await super().stream_connected(reader, writer, listener_name)
+        finally:
+            writer.close()
+
     async def _authenticate(self, session: Session, listener: ListenerConfig) -> bool:  # noqa: ARG002 - amqtt's signature
         return True
 
@@ -135,10 +142,10 @@ def _mark_present(session: Session) -> None:
         session.transitions.connect()
 
 
-def embedded_broker(host: str, port: int, *, grace_s: int = _KEEPALIVE_GRACE_S) -> EmbeddedBroker:
-    """The broker, to be started in a running loop; clients may be ``grace_s`` late with their keep-alive."""
+async def serve(host: str, port: int, *, grace_s: int = _KEEPALIVE_GRACE_S) -> None:
+    """Run the broker until SIGTERM or SIGINT; clients may be ``grace_s`` late with their keep-alive."""
     amqtt.broker.BrokerProtocolHandler = EmbeddedHandler
-    return EmbeddedBroker(
+    broker = EmbeddedBroker(
         {
             "listeners": {"default": {"type": "tcp", "bind": f"{host}:{port}"}},
             "timeout_disconnect_delay": grace_s,
@@ -146,11 +153,6 @@ def embedded_broker(host: str, port: int, *, grace_s: int = _KEEPALIVE_GRACE_S) 
             "plugins": {},
         }
     )
-
-
-async def serve(host: str, port: int) -> None:
-    """Run the broker until SIGTERM or SIGINT."""
-    broker = embedded_broker(host, port)
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, asked.set)
@@ -162,7 +164,8 @@ async def serve(host: str, port: int) -> None:
 def main() -> None:
     """Start as a program."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    uvloop.run(serve("127.0.0.1", int(sys.argv[1])))
+    port, grace_s = [*map(int, sys.argv[1:]), _KEEPALIVE_GRACE_S][:2]
+    uvloop.run(serve("127.0.0.1", port, grace_s=grace_s))
 
 
 if __name__ == "__main__":

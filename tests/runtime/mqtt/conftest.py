@@ -46,6 +46,11 @@ class BrokerProcess:
             else:
                 return
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """SIGKILL."""
         if self._process is not None:

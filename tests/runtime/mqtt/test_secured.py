@@ -44,7 +44,9 @@ def make_certificate(folder: Path, authority: str) -> None:
 def serve(folder: Path, broker_process: Any, config: str) -> Any:
     """A mosquitto with that configuration, on a free port."""
     port = free_port()
-    (folder / "mosquitto.conf").write_text(f"user root\nlistener {port} 127.0.0.1\nlog_type none\n{config}")
+    (folder / "mosquitto.conf").write_text(
+        f"user root\nlistener {port} 127.0.0.1\nlog_type none\nmax_inflight_messages 0\n{config}"
+    )
     argv = [find_mosquitto(), "-c", str(folder / "mosquitto.conf")]
     broker = broker_process(BrokerPlan(address=BrokerAddress(host="127.0.0.1", port=port), kind="mosquitto", argv=argv))
     broker.start()
