@@ -52,7 +52,7 @@ def _set_log(text: str, log: str) -> str:
 def run(folder: Path, seconds: float, *options: str) -> dict[str, Any]:
     """Run the agent as a user would and read its summary."""
     summary = folder / "summary.json"
-    command = [sys.executable, "-m", "axon", "run", str(folder), "--for", f"{seconds}s", "--summary", str(summary)]
+    command = [sys.executable, "-P", "-m", "axon", "run", str(folder), "--for", f"{seconds}s", "--summary", str(summary)]
     done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=seconds + 120)
     if done.returncode:
         raise RuntimeError(f"axon run failed: {done.stdout[-500:]}{done.stderr[-2000:]}")
@@ -62,6 +62,6 @@ def run(folder: Path, seconds: float, *options: str) -> dict[str, Any]:
 
 def outputs(folder: Path, channel: str) -> list[Any]:
     """The text outputs of a channel that the log holds, decoded from JSON."""
-    command = [sys.executable, "-m", "axon", "log", "show", str(folder), "--json", "--type", "cognet:output:text"]
+    command = [sys.executable, "-P", "-m", "axon", "log", "show", str(folder), "--json", "--type", "cognet:output:text"]
     done = subprocess.run([*command, "--channel", channel], cwd=ROOT, capture_output=True, text=True, check=True)
     return [json.loads(json.loads(line)["data"]["content"]) for line in done.stdout.splitlines() if line]

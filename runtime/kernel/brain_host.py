@@ -145,7 +145,7 @@ class BrainHost:
         if self.first_wake_ms is None:
             self.first_wake_ms = round((mono_us() - self._setup.began_us) / 1000, 1)
         self.wakes = max(self.wakes, message.ordinal)
-        self._statistics.wakes.began(message.late_us, message.overlap)
+        self._statistics.wakes.began(message.ordinal, late_us=message.late_us, overlap=message.overlap)
         self._narrator.tell(
             "kernel:wake:admitted",
             WakeAdmitted(ordinal=message.ordinal, late_us=message.late_us, overlap=message.overlap),
@@ -154,7 +154,7 @@ class BrainHost:
 
     def wake_ended(self, message: Ended) -> None:
         """A wake ended."""
-        self._statistics.wakes.ended(message.outcome)
+        self._statistics.wakes.ended(message.ordinal, message.outcome)
         if message.error:
             self._say(f"[brain] wake {message.ordinal} failed: {message.error.strip().splitlines()[-1]}")
         self._narrator.tell(

@@ -27,25 +27,27 @@ def spread(values: list[float]) -> Spread:
 
 
 class WakeCounts:
-    """The brain's wakes while counting is ``on``."""
+    """The brain's wakes that were admitted while counting is ``on``."""
 
     def __init__(self) -> None:
         self.on = True
+        self._first = 0
         self.admitted = self.completed = self.failed = self.interrupted = self.missed = self.max_overlap = 0
         self.late_us: deque[int] = deque(maxlen=KEPT)
 
-    def began(self, late_us: int | None, overlap: int) -> None:
+    def began(self, ordinal: int, *, late_us: int | None, overlap: int) -> None:
         """A wake was admitted."""
         if not self.on:
             return
+        self._first = self._first or ordinal
         self.admitted += 1
         self.max_overlap = max(self.max_overlap, overlap)
         if late_us is not None:
             self.late_us.append(late_us)
 
-    def ended(self, outcome: str) -> None:
-        """A wake ended."""
-        if not self.on:
+    def ended(self, ordinal: int, outcome: str) -> None:
+        """A wake ended; one that was open when counting began isn't counted."""
+        if not self.on or not self._first or ordinal < self._first:
             return
         if outcome == "complete":
             self.completed += 1

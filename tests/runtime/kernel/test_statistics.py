@@ -52,10 +52,18 @@ def test_a_channel_that_was_silent_while_counting_is_left_out() -> None:
 
 def test_wakes_after_the_end_count_for_nobody() -> None:
     statistics = Statistics()
-    statistics.wakes.began(1000, 2)
+    statistics.wakes.began(1, late_us=1000, overlap=2)
     statistics.finish({}, 0)
-    statistics.wakes.began(9000, 9)
-    statistics.wakes.ended("complete")
+    statistics.wakes.began(2, late_us=9000, overlap=9)
+    statistics.wakes.ended(1, "complete")
     statistics.wakes.skipped(3)
     wakes = statistics.wakes
     assert (wakes.admitted, wakes.completed, wakes.missed, wakes.max_overlap) == (1, 0, 0, 2)
+
+
+def test_a_wake_that_was_open_when_counting_began_isnt_counted() -> None:
+    statistics = Statistics()
+    statistics.wakes.began(8, late_us=None, overlap=2)
+    statistics.wakes.ended(7, "complete")
+    statistics.wakes.ended(8, "interrupted")
+    assert (statistics.wakes.completed, statistics.wakes.interrupted) == (0, 1)
