@@ -34,7 +34,7 @@ from runtime.brain.invocation import Invocation, unanswered
 from runtime.brain.narration import Narration
 from runtime.brain.pages import Pages
 from runtime.brain.scheduler import Scheduler
-from runtime.brain.scope import Lifetime, Scope, current_scope
+from runtime.brain.scope import hook_scope
 from runtime.brain.stimuli import Inbox, Mask
 from runtime.brain.syscalls import Syscalls
 from runtime.brain.verbs import binding
@@ -123,18 +123,24 @@ class Brain:
         self.send(Loaded(self.session.reads.count, mono_us() - self._began_us))
         self.scheduler.open()
         self.clocks.open()
-        if self.invocation is not None:
-            self.invocation.open(unanswered=await self._has_unanswered())
 
-    async def _has_unanswered(self) -> bool:
+    async def look_back(self) -> None:
+        """Wake an invocation cognet for what earlier lives left unanswered; from then on for what arrives."""
+        if self.invocation is None:
+            return
         settled_seq, upto = self.welcome.settled_seq, self.welcome.last_seq
-        if settled_seq >= upto:
-            return False
-        return await asyncio.to_thread(unanswered, self.session, self.mask, settled_seq=settled_seq, upto=upto)
+        found = settled_seq < upto
+        if found:
+            try:
+                found = await asyncio.to_thread(unanswered, self.session, self.mask, settled_seq=settled_seq, upto=upto)
+            except AxonError as error:  # rather a wake too many than a stimulus nobody answers
+                self.narration.report(f"what was left unanswered couldn't be read: {error}")
+        self.invocation.open(unanswered=found)
 
     async def _boot(self, hook: Hook) -> None:
         try:
-            await _in_scope(hook)
+            with hook_scope():
+                await hook()
         except AxonError:
             raise
         except (Exception, SystemExit) as error:
@@ -153,8 +159,9 @@ class Brain:
 
     async def _shutdown(self, hook: Hook, deadline: float) -> None:
         try:
-            async with asyncio.timeout_at(deadline):
-                await _in_scope(hook)
+            with hook_scope():
+                async with asyncio.timeout_at(deadline):
+                    await hook()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the other hooks have their turn; it is told
             self.narration.report(f"a shutdown hook failed: {describe(error)}")
 
@@ -179,17 +186,6 @@ class Brain:
         if binding.syscalls is self.syscalls:
             binding.syscalls = None
             unload()
-
-
-async def _in_scope(hook: Hook) -> None:
-    """Run a hook as a scope of its own."""
-    life = Lifetime()
-    token = current_scope.set(Scope(life))
-    try:
-        await hook()
-    finally:
-        life.is_open = False
-        current_scope.reset(token)
 
 
 class Life:
@@ -241,7 +237,9 @@ class Life:
         await self._unless_lost(starting, or_stopped=True)
         if starting.done():
             await self._started(brain, starting)
+            looking_back = self._loop.create_task(brain.look_back())
             grace_s = await self._unless_lost(self._stop)
+            looking_back.cancel()
             await self._unless_lost(self._loop.create_task(brain.stop(grace_s)))
         else:
             starting.cancel()

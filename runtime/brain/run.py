@@ -11,7 +11,7 @@ from runtime.abi.link import Admitted, Ended, FromBrain
 from runtime.brain.cognet import Cognet
 from runtime.brain.failure import describe
 from runtime.brain.narration import Narration, OpenSpan
-from runtime.brain.scope import Lifetime, Scope, current_scope
+from runtime.brain.scope import Scope, current_scope, hook_scope
 from runtime.brain.stimuli import Inbox
 from runtime.brain.wake import Wake
 
@@ -110,15 +110,9 @@ class Run:
         await cognet.body(wake)
 
     async def _hooks(self, name: str) -> None:
-        inside = current_scope.get()
         for hook in self._around.cognet.hooks[name]:
-            life = Lifetime()
-            current_scope.set(Scope(life))
-            try:
+            with hook_scope():
                 await hook(self.wake)
-            finally:
-                life.is_open = False
-                current_scope.set(inside)
 
     def _goes_on(self) -> bool:
         wake = self.wake

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from runtime.abi.errors import SyscallOutsideWake
@@ -38,6 +40,21 @@ current_scope: ContextVar[Scope | None] = ContextVar("axon_scope", default=None)
 current_span: ContextVar[int | None] = ContextVar("axon_span", default=None)
 current_due_us: ContextVar[int | None] = ContextVar("axon_due_us", default=None)
 """When the clock's period that is being served was due; monotonic microseconds."""
+
+
+@contextmanager
+def hook_scope() -> Iterator[None]:
+    """What runs inside is a hook: a scope of its own without a wake, whose spans have no parent."""
+    around = current_scope.get(), current_span.get()
+    life = Lifetime()
+    current_scope.set(Scope(life))
+    current_span.set(None)
+    try:
+        yield
+    finally:
+        life.is_open = False
+        current_scope.set(around[0])
+        current_span.set(around[1])
 
 
 def open_scope() -> Scope | None:

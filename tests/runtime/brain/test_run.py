@@ -380,6 +380,33 @@ async def test_hooks_run_around_the_loop(kernel_of, lines):
     assert kernel.store == {"checkpoint": {"at": "the end"}}
 
 
+async def test_spans_of_hooks_are_theirs_and_not_the_wakes(kernel_of):
+    kernel = kernel_of(
+        CLOCKED
+        + """
+    @on("tick")
+    async def look():
+        async with phase("hook"):
+            pass
+    @loop
+    async def think(wake):
+        wake.stop()
+        async with phase("loop"):
+            pass
+    """
+    )
+    await kernel.start()
+    await kernel.until(lambda: kernel.spans("cognet:tick:complete"))
+    started = {e.data["name"]: e for e in kernel.spans("cognet:phase:start")}
+    assert (started["hook"].wake_id, started["hook"].data["span"], started["hook"].data.get("parent")) == (
+        None,
+        1,
+        None,
+    )
+    assert started["loop"].wake_id is not None
+    assert (started["loop"].data["span"], started["loop"].data["parent"]) == (2, 1)
+
+
 async def test_a_failing_tick_hook_fails_its_wake(kernel_of):
     kernel = kernel_of(
         CLOCKED
