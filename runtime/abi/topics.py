@@ -41,7 +41,12 @@ def sensor_filter(agent: str) -> str:
 
 
 def status(agent: str) -> str:
-    """Online or offline, retained, the last will."""
+    """Online or offline, retained, the last will.
+
+    The kernel says ``online`` on a connection after it has subscribed there. A driver that has just connected waits
+    for it before it sends: a broker that was restarted drops what nobody has subscribed to, and the first stimulus
+    that does arrive then makes a hole, which moves the mark past what the driver could still have sent again.
+    """
     return f"axon/{agent}/status"
 
 
