@@ -9,6 +9,8 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from capsule.errors import AxonError, FrameInvalid
 from runtime.abi.clock import mono_us
 from runtime.abi.errors import CognetInvalid, to_wire
@@ -133,7 +135,7 @@ class Brain:
         if found:
             try:
                 found = await asyncio.to_thread(unanswered, self.session, self.mask, settled_seq=settled_seq, upto=upto)
-            except AxonError as error:  # rather a wake too many than a stimulus nobody answers
+            except (AxonError, msgspec.MsgspecError) as error:  # rather a wake too many than a stimulus nobody answers
                 self.narration.report(f"what was left unanswered couldn't be read: {error}")
         self.invocation.open(unanswered=found)
 
