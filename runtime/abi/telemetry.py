@@ -150,6 +150,7 @@ TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
     "kernel:command:refused": Refused,
     "kernel:link:refused": Refused,
     "kernel:log:storage": Storage,
+    "kernel:telemetry:dropped": Fact,
     "kernel:stop:latched": Fact,
     "kernel:stop:cleared": Fact,
     "sensor:gap": Gap,
