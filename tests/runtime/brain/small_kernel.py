@@ -155,6 +155,10 @@ class SmallKernel(asyncio.Protocol):
                 await self._heard.wait()
         return self.all(wanted)[count - 1] if isinstance(wanted, type) else result
 
+    async def breathe(self) -> None:
+        """Let the brain and its threads have their turn."""
+        await asyncio.sleep(0.0005)
+
     # -- what a test does --------------------------------------------------------------------------
 
     def admit(self, type_: str, data: Any, **context: Any) -> int:

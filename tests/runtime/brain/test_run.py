@@ -253,6 +253,43 @@ async def test_an_output_called_before_the_interrupt_still_commits(kernel_of):
     assert not kernel.brain.done()
 
 
+async def test_an_output_may_be_given_as_its_struct(kernel_of):
+    kernel = kernel_of(
+        CLOCKED
+        + """
+    from runtime.abi.payloads import FieldOutput, Reading
+    @loop
+    async def think(wake):
+        wake.stop()
+        await kernel.output("cognet:output:field", FieldOutput(channel="steer", reading=Reading(value=[1.0, 2.0])))
+    """
+    )
+    await kernel.start()
+    assert (await kernel.until(link.Ended)).outcome == "complete"
+    assert kernel.log.entries()[0].data.reading.value == [1.0, 2.0]
+
+
+async def test_what_is_told_is_what_was_true_when_it_was_told(kernel_of):
+    kernel = kernel_of(
+        CLOCKED
+        + """
+    @loop
+    async def think(wake):
+        wake.stop()
+        reading, facts = {"value": 1}, {"a": 1}
+        sent = asyncio.create_task(kernel.output("cognet:output:field", {"channel": "steer", "reading": reading}))
+        kernel.emit("cognet:log:info", {"message": "x", "facts": facts})
+        await asyncio.sleep(0)
+        reading["value"] = facts["a"] = 2
+        await sent
+    """
+    )
+    await kernel.start()
+    await kernel.until(lambda: kernel.spans("cognet:tick:complete"))
+    assert kernel.log.entries()[0].data.reading.value == 1
+    assert kernel.spans("cognet:log:info")[0].data["facts"] == {"a": 1}
+
+
 async def test_spawned_work_keeps_the_wake_open_and_in_scope(kernel_of, lines):
     kernel = kernel_of(
         CLOCKED
