@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from runtime.abi import topics
+from runtime.abi.errors import KernelStopping
 from runtime.abi.link import Row
 from runtime.ingest.ingest import Ingest
 from runtime.kernel.alongside import alongside
@@ -49,6 +50,8 @@ class Intake:
             incoming.ack()
             return
         taken = self._ingest.take(incoming.topic, incoming.payload, incoming.retained)
+        if isinstance(taken.error, KernelStopping):
+            return  # unacknowledged: the broker, or the driver's spool, has it for the next boot
         if taken.data is not None:
             self._transient([self._log.transient(taken.type, taken.data)])
         # A duplicate may be of an entry that isn't durable yet: it waits for all that was admitted before it.
