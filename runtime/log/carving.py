@@ -155,7 +155,7 @@ def _row(seq: int, payload: bytes) -> Raw | None:
     """The record ``(NULL, text, blob, 32-byte blob)``; None for one of another table."""
     head_size, at = varint(payload, 0)
     kinds = []
-    while at < head_size:
+    while at < head_size and len(kinds) < 5:
         kind, at = varint(payload, at)
         kinds.append(kind)
     if len(kinds) != 4 or kinds[0] != 0 or kinds[1] < 13 or not kinds[1] % 2 or kinds[2] < 12 or kinds[2] % 2:

@@ -27,6 +27,7 @@ from runtime.log.recovery import Opened, open_log
 from runtime.log.settings import (
     MAX_BACKLOG_BYTES,
     MAX_RESERVED_BACKLOG_BYTES,
+    RESERVE_NAME,
     Flushes,
     LogSettings,
     Mark,
@@ -86,7 +87,7 @@ class Log:
             media=media,
             held=self._projection.after,
             durable=(admission.last_seq, admission.last_chain),
-            reserve=Reserve(folder / "log.reserve"),
+            reserve=Reserve(folder / RESERVE_NAME),
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._backlog_bytes = 0
@@ -293,8 +294,8 @@ class Log:
             if not future.done():  # its caller may have been cancelled
                 future.set_result(None)
         del self._waiting[:cut]
-        self.on_durable(rows)
         self._projection.trim(seq)
+        self.on_durable(rows)
 
     def _change(self, state: State, reason: str) -> None:
         self.state, self.reason = state, reason

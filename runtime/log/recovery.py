@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 import msgspec
 
+from capsule.errors import AxonError
 from runtime.abi.clock import wall_ms
 from runtime.abi.entries import EntryContext, PythonActionEntry, decode
 from runtime.abi.errors import LogDamaged, SessionLocked, StorageFailed
@@ -17,12 +18,13 @@ from runtime.durable.database import open_writer
 from runtime.durable.files import make_folder
 from runtime.durable.gates import check_file_system, check_sqlite
 from runtime.durable.locks import FileLock
+from runtime.durable.space import Reserve, is_full
 from runtime.log import inspection, salvage, schema, wal
 from runtime.log.admission import Admission
 from runtime.log.marks import read_marks
 from runtime.log.pending import Batch
 from runtime.log.salvage import DAMAGE, Told
-from runtime.log.settings import LogSettings, Mark, Recovery
+from runtime.log.settings import RESERVE_NAME, LogSettings, Mark, Recovery
 from runtime.log.storage import insertion
 
 OPEN_WAIT_S = 5.0
@@ -56,12 +58,20 @@ def open_log(folder: Path, *, context: EntryContext, settings: LogSettings) -> O
         if not lock.acquire(wait_s=LOCK_WAIT_S):  # a check of the log holds it for a moment
             raise SessionLocked("another kernel writes this session", session=context.session_id)
     except OSError as error:
-        raise error if isinstance(error, SessionLocked | StorageFailed) else _failed(folder, error) from error
+        if isinstance(error, AxonError):
+            raise
+        raise _failed(folder, error) from error
     try:
-        return _open(folder, context, settings, lock=lock, began=began)
+        try:
+            return _open(folder, context, settings, lock=lock, began=began)
+        except (apsw.Error, OSError) as error:
+            if not is_full(error):
+                raise
+            Reserve(folder / RESERVE_NAME).give_up()
+            return _open(folder, context, settings, lock=lock, began=began)
     except BaseException as error:
         lock.release()
-        if isinstance(error, apsw.Error) or type(error) in (OSError, PermissionError, FileNotFoundError):
+        if isinstance(error, apsw.Error) or (isinstance(error, OSError) and not isinstance(error, AxonError)):
             raise _failed(folder, error) from error
         raise
 

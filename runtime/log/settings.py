@@ -8,6 +8,7 @@ import msgspec
 
 from runtime.abi.marks import Mark as Mark
 
+RESERVE_NAME = "log.reserve"
 MAX_BODY_BYTES = 256 * 1024
 MAX_BACKLOG_BYTES = 16 * 1024 * 1024
 MAX_RESERVED_BACKLOG_BYTES = 32 * 1024 * 1024

@@ -84,10 +84,10 @@ class Storage:
             self._checked = None
         self._check_place()
         self._synced = True
-        self._wal_pages += connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)[0] + 1
 
     def checkpoint(self, *, last_seq: int, idle: bool) -> None:
         """Copy the write-ahead log into the database when it is time; never before a commit proved the opening."""
+        self._wal_pages += self._open_connection().status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)[0] + 1
         if not self._synced or self._wal_pages < (CHECKPOINT_PAGES if idle else CHECKPOINT_PAGES_AT_MOST):
             return
         connection = self._open_connection()

@@ -75,6 +75,9 @@ class Writer:
                 if self._low:
                     self._watch_space(full=not self._reserve.take())
             self._finish()
+        except BaseException as error:
+            self._change("failed", f"the writer ended: {error!r}")
+            raise
         finally:
             self._storage.close()
             self.ended()

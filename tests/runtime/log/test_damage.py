@@ -93,7 +93,7 @@ async def check_flip(copy: Path, rows: list[Row], open_log: Callable[..., Log], 
 async def test_a_flipped_byte_in_a_closed_log(folder: Path, open_log: Callable[..., Log], clean: list[Row]) -> None:
     rng = random.Random(3)
     size = (folder / "log.db").stat().st_size
-    for _ in range(40):
+    for _ in range(30):
         offset, bit = rng.randrange(size), rng.randrange(8)
         copy = copy_with_flip(folder, "log.db", offset, bit)
         await check_flip(copy, clean, open_log, f"{offset}.{bit}")
@@ -104,7 +104,7 @@ async def test_a_flipped_byte_in_a_write_ahead_log(
 ) -> None:
     rng = random.Random(4)
     size = (folder / "log.db-wal").stat().st_size
-    for _ in range(40):
+    for _ in range(30):
         offset, bit = rng.randrange(size), rng.randrange(8)
         copy = copy_with_flip(folder, "log.db-wal", offset, bit)
         await check_flip(copy, unclean, open_log, f"{offset}.{bit}")

@@ -284,3 +284,45 @@ async def test_marks_are_written_again_with_their_entries(
     again = open_log(folder)
     assert again.marks == [Mark(channel="host.cpu", source_id="", epoch="e", high=3)]
     await again.close(clean=True)
+
+
+async def test_a_disk_that_is_full_at_the_start_costs_the_reserve(
+    folder: Path, open_log: Callable[..., Log], reading: Callable[..., Any], plan: Plan
+) -> None:
+    watched = Watched(open_log(folder))
+    watched.admit(reading(1))
+    await watched.settled()
+    await watched.log.close(clean=True)
+    assert "log.reserve" in os.listdir(folder)
+    plan.arm("write", "log.db-wal", "full", numbers={1})
+    again = open_log(folder, vfs="axon-test-failing")
+    assert again.recovery.replayed == 1
+    assert "log.reserve" not in os.listdir(folder)
+    await again.close(clean=True)
+
+
+async def test_a_disk_that_is_read_only_at_the_start_is_refused(
+    folder: Path, open_log: Callable[..., Log], plan: Plan
+) -> None:
+    await open_log(folder).close(clean=True)
+    plan.arm("write", "log.db-wal", "eio")
+    with pytest.raises(StorageFailed, match="can't be opened"):
+        open_log(folder, vfs="axon-test-failing")
+    plan.disarm()
+    await open_log(folder).close(clean=True)
+
+
+async def test_a_slow_sync_holds_up_acknowledgements_and_nothing_else(
+    folder: Path, open_log: Callable[..., Log], reading: Callable[..., Any]
+) -> None:
+    watched = Watched(open_log(folder, sync_delay_ms=100))
+    first = watched.log.durable(watched.admit(reading(0)).seq)
+    turns = 0
+    while not first.done():
+        watched.admit(reading(1))
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 10
+    await watched.settled()
+    assert len(watched.log.commit_times()) < turns
+    await watched.log.close(clean=True)
