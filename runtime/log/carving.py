@@ -154,7 +154,7 @@ def _payload(pages: Pages, page: bytes, offset: int, *, wanted: int, newest: boo
 def _row(seq: int, payload: bytes) -> Raw | None:
     """The record ``(NULL, text, blob, 32-byte blob)``; None for one of another table."""
     head_size, at = varint(payload, 0)
-    kinds = []
+    kinds: list[int] = []
     while at < head_size and len(kinds) < 5:
         kind, at = varint(payload, at)
         kinds.append(kind)
