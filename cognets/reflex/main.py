@@ -9,10 +9,13 @@ from runtime import Wake, kernel, loop, on, phase
 from .state import BIAS, Model, Novelty
 
 THINKING_S = 1.5
-CHECKPOINT_WAKES = 150
-"""A checkpoint every 5 seconds at 30 Hz."""
+CHECKPOINT = "checkpoint-{session}"
+"""The model stands on one session's log, so each session has its own."""
+CHECKPOINT_ENTRIES = 500
+"""How many entries a restart may have to fold again: a few seconds of a rover, a few milliseconds of folding."""
 
 model = Model()
+saved_seq = 0
 pondered: set[str] = set()
 """Channels being thought about now: one thought a channel at a time."""
 
@@ -25,9 +28,18 @@ def sync() -> list[Novelty]:
 @on("boot")
 async def remember() -> None:
     """Restore the checkpoint and catch up; what was new then is not new now."""
-    global model
-    model = Model.from_checkpoint(await kernel.store.get("checkpoint"))
+    global model, saved_seq
+    model = Model.from_checkpoint(await kernel.store.get(CHECKPOINT))
+    saved_seq = model.seq
     sync()
+
+
+@on("shutdown")
+async def save() -> None:
+    """Keep what the next start would otherwise fold again; losing it costs that fold, nothing else."""
+    global saved_seq
+    saved_seq = model.seq
+    await kernel.store.set(CHECKPOINT, model.to_checkpoint())
 
 
 @loop
@@ -40,8 +52,8 @@ async def think(wake: Wake) -> None:
             if novelty.channel not in pondered:
                 pondered.add(novelty.channel)
                 wake.spawn(deliberate(novelty))
-        if kernel.clock().wakes % CHECKPOINT_WAKES == 0:
-            wake.spawn(kernel.store.set("checkpoint", model.to_checkpoint()))
+        if model.seq - saved_seq >= CHECKPOINT_ENTRIES:
+            wake.spawn(save())
     async with phase("act"):
         await kernel.output("cognet:output:field", {"channel": "steer", "reading": {"value": model.steer}})
     wake.stop()

@@ -17,7 +17,7 @@ MEMORY = 1 / 64
 """How much a new reading weighs in the moving mean and variance."""
 LEARNING = 32
 """A channel must have shown this many readings before one of them can be surprising."""
-SURPRISE_SIGMAS = 4.0
+SURPRISE_SIGMAS = 3.0
 MIN_DEVIATION = 1e-3
 BIAS = "bias"
 """The output channel on which a deliberation tells its result; folding it is how later wakes come to use it."""

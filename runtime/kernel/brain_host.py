@@ -47,6 +47,7 @@ class BrainHost:
         self._statistics = statistics
         self._say = say
         self._kill = kill
+        self._slow = False
         self.link: BrainLink | None = None
         self.wakes = 0
         self.folded = 0
@@ -58,6 +59,7 @@ class BrainHost:
 
     def new_link(self, cognet_path: str) -> BrainLink:
         """Another life of the brain begins."""
+        self._slow = False
         self.link = BrainLink(
             log=self._setup.log, store=self._store, welcome=lambda: self._welcome(cognet_path), events=self
         )
@@ -87,6 +89,9 @@ class BrainHost:
         if silent_s > limit_s:
             self._kill(f"no heartbeat for {silent_s:.1f} s (heartbeat_s = {limit_s:g})")
             link.close()
+        elif not link.loaded and not self._slow and mono_us() - link.began_us > LOAD_GRACE_S * 1e6:
+            self._slow = True
+            self._say("[brain] is still loading: its imports or boot hooks take long (folding a long log does)")
         elif link.drowning:
             self._kill("it stopped reading its entries")
             link.close()

@@ -39,6 +39,7 @@ from runtime.kernel.store import Store
 from runtime.log.log import Log
 
 MAX_UNREAD_BYTES = 32 * 1024 * 1024
+GREETING_ROWS = 32  # of at most 256 KB each: a frame has its limit
 TICKS = "cognet:tick:"
 
 
@@ -82,7 +83,7 @@ class BrainLink(asyncio.Protocol):
         self._outgoing: list[Row] = []
         self._greeted = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self.heard_us = mono_us()
+        self.heard_us = self.began_us = mono_us()
         self.loaded = False
         self.broken = False
         self.stopped = asyncio.Event()
@@ -186,7 +187,9 @@ class BrainLink(asyncio.Protocol):
             raise FrameInvalid(f"the brain speaks {hello.protocol!r}, not {LINK_PROTOCOL!r}")
         self._greeted = True
         self._write(self._welcome())
-        self._write(Entries(self._log.recent(0)))
+        resident = self._log.recent(0)
+        for start in range(0, len(resident), GREETING_ROWS):
+            self._write(Entries(resident[start : start + GREETING_ROWS]))
 
     def _narrate(self, event: TelemetryEvent) -> None:
         """A cognet may narrate its own world and nothing else; ticks are written by the brain's own code."""

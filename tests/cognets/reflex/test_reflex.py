@@ -72,7 +72,7 @@ async def test_it_resumes_from_its_checkpoint_without_folding_again(kernel):
         kernel.log.admit("cognet:stimulus:field", {"source": {"channel": "c"}, "reading": {"value": number % 7}})
     model = Model()
     model.fold(kernel.log.entries()[:1990])
-    kernel.store["checkpoint"] = model.to_checkpoint()
+    kernel.store["checkpoint-{session}"] = model.to_checkpoint()
     await kernel.start()
     assert kernel.all(link.Loaded)[0].folded == 10
 
@@ -81,8 +81,8 @@ async def test_it_keeps_a_checkpoint_that_is_the_fold_of_its_log(kernel):
     kernel.wakes = 147
     await kernel.start()
     kernel.sense(1.0)
-    await kernel.until(lambda: "checkpoint" in kernel.store)
-    saved = Model.from_checkpoint(kernel.store["checkpoint"])
+    await kernel.until(lambda: "checkpoint-{session}" in kernel.store)
+    saved = Model.from_checkpoint(kernel.store["checkpoint-{session}"])
     folded = Model()
     folded.fold(kernel.log.entries()[: saved.seq])
     assert saved == folded

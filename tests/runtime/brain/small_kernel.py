@@ -217,7 +217,7 @@ class SmallKernel(asyncio.Protocol):
             "boot_id": "b",
             "wake_on": ["text"],
             "max_ticks_per_wake": 32,
-            "store": {"checkpoint": "dict"},
+            "store": {"checkpoint": "dict", "checkpoint-{session}": "dict"},
             "wakes": self.wakes,
             "last_seq": self.log.last_seq,
             "first_seq": 1,

@@ -7,11 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 import msgspec
 import psutil
+import pytest
 
 from runtime.kernel.process import Process, spawn
 from runtime.kernel.supervisor import Row, Supervisor
@@ -46,8 +47,16 @@ class World:
         return self.supervisor.pids()[name][0]
 
 
-async def test_a_child_that_is_killed_is_started_again() -> None:
-    world = World()
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """A supervisor whose children are gone when the test is over."""
+    made = World()
+    yield made
+    for name in list(made.supervisor.children):
+        await made.supervisor.end(name)
+
+
+async def test_a_child_that_is_killed_is_started_again(world: World) -> None:
     world.add("child", SLEEPER)
     first = world.pid("child")
     os.kill(first, signal.SIGKILL)
@@ -58,38 +67,31 @@ async def test_a_child_that_is_killed_is_started_again() -> None:
     assert world.pid("child") == 0
 
 
-async def test_a_reason_for_a_kill_is_told() -> None:
-    world = World()
+async def test_a_reason_for_a_kill_is_told(world: World) -> None:
     world.add("child", SLEEPER)
     world.supervisor.kill("child", "it is silent")
     await world.until(lambda: any(type_ == "kernel:process:ended" for type_, _ in world.told))
     ended = next(data for type_, data in world.told if type_ == "kernel:process:ended")
     assert getattr(ended, "reason", "") == "it is silent"
-    await world.supervisor.end("child")
 
 
-async def test_a_childs_last_words_are_its_reason() -> None:
-    world = World()
+async def test_a_childs_last_words_are_its_reason(world: World) -> None:
     world.add("child", [sys.executable, "-c", "import sys; print('no camera there'); sys.exit(2)"])
     await world.until(lambda: any("ended with 2" in line and "no camera there" in line for line in world.said))
-    await world.supervisor.end("child")
 
 
-async def test_a_child_reads_what_it_is_told() -> None:
-    world = World()
+async def test_a_child_reads_what_it_is_told(world: World) -> None:
     world.add("child", [sys.executable, "-c", "print(input())"], told=b"a secret", quick=True)
     await world.until(lambda: "[child] a secret" in world.said)
 
 
-async def test_a_quick_child_that_ends_well_stays_ended() -> None:
-    world = World()
+async def test_a_quick_child_that_ends_well_stays_ended(world: World) -> None:
     world.add("child", [sys.executable, "-c", "pass"], quick=True)
     await world.until(lambda: any(type_ == "kernel:process:ended" for type_, _ in world.told))
     assert world.supervisor.children["child"].timer is None
 
 
-async def test_a_child_that_ignores_sigterm_is_killed() -> None:
-    world = World()
+async def test_a_child_that_ignores_sigterm_is_killed(world: World) -> None:
     stubborn = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready'); time.sleep(600)"
     world.add("child", [sys.executable, "-uc", stubborn])
     await world.until(lambda: "[child] ready" in world.said)
@@ -98,12 +100,10 @@ async def test_a_child_that_ignores_sigterm_is_killed() -> None:
     assert world.pid("child") == 0
 
 
-async def test_a_program_that_isnt_there_is_tried_again_and_named() -> None:
-    world = World()
+async def test_a_program_that_isnt_there_is_tried_again_and_named(world: World) -> None:
     world.add("child", ["/nowhere/program"])
     await world.until(lambda: world.supervisor.children["child"].restarts >= 2)
     assert any("/nowhere/program" in line for line in world.said)
-    await world.supervisor.end("child")
 
 
 def test_children_die_with_a_killed_parent() -> None:
