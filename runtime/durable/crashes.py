@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from runtime.durable.faults import Operation
+from runtime.durable.faults import Operation, apply
 
 SECTOR_BYTES = 512
 BLOCK_BYTES = 4096
@@ -98,18 +98,6 @@ def states(
             if key not in seen:
                 seen.add(key)
                 yield State(files=images, cut=cut, operation=index, note=note)
-
-
-def apply(image: bytearray, operation: Operation) -> None:
-    """Do to an image what was done to the file."""
-    if operation.kind == "truncate":
-        del image[operation.at :]
-        image.extend(bytes(operation.at - len(image)))
-        return
-    end = operation.at + len(operation.data)
-    if len(image) < end:
-        image.extend(bytes(end - len(image)))
-    image[operation.at : end] = operation.data
 
 
 def _apply_torn(image: bytearray, operation: Operation, rng: random.Random) -> None:

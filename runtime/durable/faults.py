@@ -137,3 +137,76 @@ def _raise(fault: str | None, code: int) -> None:
 def _base_name(name: Any) -> str:
     path = name.filename() if isinstance(name, apsw.URIFilename) else name
     return Path(path).name if path else ""
+
+
+class Forgetful(apsw.VFS):
+    """A page cache after failed syncs: what wasn't written counts as clean, is read back, and never gets to the disk.
+
+    ``disk`` is what a cut would leave. ``decide(file)`` says whether this sync fails. ``evict`` is what
+    ``posix_fadvise(DONTNEED)`` does: the files show the disk again, and what is still to be written.
+    """
+
+    def __init__(self, name: str, decide: Callable[[str], bool]) -> None:
+        self.decide = decide
+        self.disk: dict[str, bytearray] = {}
+        self._waiting: dict[str, list[Operation]] = {}
+        super().__init__(name, base="")
+
+    def close(self) -> None:
+        """Take the layer away; nothing may have a file open through it."""
+        self.unregister()
+
+    def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - SQLite's name
+        """Open a file that is remembered twice."""
+        return _ForgetfulFile(self, name, flags)
+
+    def wrote(self, operation: Operation) -> None:
+        """A write or truncate is in the cache."""
+        self._waiting.setdefault(operation.file, []).append(operation)
+
+    def sync(self, file: str) -> None:
+        """What waits is on the disk; or it isn't and the cache forgets that it should be."""
+        waiting = self._waiting.pop(file, [])
+        _raise("eio" if self.decide(file) else None, apsw.SQLITE_IOERR_FSYNC)
+        for operation in waiting:
+            apply(self.disk.setdefault(file, bytearray()), operation)
+
+    def evict(self, folder: Path) -> None:
+        """Nobody may have the files open."""
+        for path in folder.iterdir():
+            if path.name in self.disk or path.name in self._waiting:
+                image = bytearray(self.disk.get(path.name, b""))
+                for operation in self._waiting.get(path.name, []):
+                    apply(image, operation)
+                path.write_bytes(image)
+
+
+class _ForgetfulFile(apsw.VFSFile):
+    def __init__(self, layer: Forgetful, name: Any, flags: list[int]) -> None:
+        self._layer = layer
+        self._name = _base_name(name)
+        super().__init__("", name, flags)
+
+    def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802 - SQLite's name
+        super().xWrite(data, offset)
+        self._layer.wrote(Operation("write", self._name, offset, bytes(data)))
+
+    def xTruncate(self, size: int) -> None:  # noqa: N802 - SQLite's name
+        super().xTruncate(size)
+        self._layer.wrote(Operation("truncate", self._name, size))
+
+    def xSync(self, flags: int) -> None:  # noqa: N802 - SQLite's name
+        self._layer.sync(self._name)
+        super().xSync(flags)
+
+
+def apply(image: bytearray, operation: Operation) -> None:
+    """Do to an image what was done to the file."""
+    if operation.kind == "truncate":
+        del image[operation.at :]
+        image.extend(bytes(operation.at - len(image)))
+        return
+    end = operation.at + len(operation.data)
+    if len(image) < end:
+        image.extend(bytes(end - len(image)))
+    image[operation.at : end] = operation.data
