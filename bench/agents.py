@@ -52,7 +52,18 @@ def _set_log(text: str, log: str) -> str:
 def run(folder: Path, seconds: float, *options: str) -> dict[str, Any]:
     """Run the agent as a user would and read its summary."""
     summary = folder / "summary.json"
-    command = [sys.executable, "-P", "-m", "axon", "run", str(folder), "--for", f"{seconds}s", "--summary", str(summary)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "axon",
+        "run",
+        str(folder),
+        "--for",
+        f"{seconds}s",
+        "--summary",
+        str(summary),
+    ]
     done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, timeout=seconds + 120)
     if done.returncode:
         raise RuntimeError(f"axon run failed: {done.stdout[-500:]}{done.stderr[-2000:]}")
