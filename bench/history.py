@@ -13,7 +13,7 @@ import msgspec
 
 from bench.agents import agent, outputs, run
 from bench.figure import Figure, at_most
-from runtime.abi.entries import ENTRY_CLASSES
+from runtime.abi.entries import Entry
 from runtime.abi.ids import uuid7
 from runtime.abi.payloads import Captured, FieldStimulus, Reading, Source
 from runtime.log.log import Log
@@ -73,7 +73,7 @@ async def _fill(session: Path, count: int) -> None:
 
 def raw_s(path: Path) -> float:
     """The floor of a fold: the rows as they come, decoded one by one."""
-    decode = msgspec.json.Decoder(ENTRY_CLASSES["cognet:stimulus:field"]).decode
+    decode = msgspec.json.Decoder(Entry).decode
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     began, count = time.perf_counter(), 0
     for _seq, body in connection.execute("SELECT seq, body FROM entry ORDER BY seq"):

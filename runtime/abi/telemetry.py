@@ -99,7 +99,7 @@ class Gap(_Facts, frozen=True, kw_only=True):
 
 
 class Storage(_Facts, frozen=True, kw_only=True):
-    """The log's storage changed its state; ``state`` is ``ok``, ``recovering`` or ``failed``."""
+    """The log's storage changed its state; ``state`` is ``ok``, ``full``, ``recovering`` or ``failed``."""
 
     state: str
     reason: str = ""

@@ -40,6 +40,7 @@ from runtime.kernel.process_table import broker_row, program_row, sensor_rows
 from runtime.kernel.reckoning import reckon
 from runtime.kernel.setup import Setup
 from runtime.kernel.statistics import Statistics
+from runtime.kernel.storage_news import StorageNews
 from runtime.kernel.store import Store
 from runtime.kernel.supervisor import Row, Supervisor
 from runtime.mqtt.broker import BrokerPlan
@@ -162,8 +163,8 @@ class Kernel:
         loop = asyncio.get_running_loop()
         self._log.on_admitted = self.brain.stream
         self._log.on_durable = self._durable
-        self._log.on_state = self._storage
         self._log.on_page = self.brain.heard
+        StorageNews(self._log, narrator=self._narrator, say=self._console.say).listen(loop)
         self._log.start(loop)
         self._tell_boot()
         run = await self._open_sockets()
@@ -278,12 +279,6 @@ class Kernel:
         self._intake.durable(seq)
         self._bus.durable(rows)
         self._delivery.durable(rows)
-
-    def _storage(self, state: str, reason: str) -> None:
-        self._narrator.tell(
-            "kernel:log:storage", Storage(state=state, reason=reason, durable_seq=self._log.durable_seq)
-        )
-        self._console.say(f"[kernel] storage is {state}{': ' if reason else ''}{reason}")
 
     def _tell_boot(self) -> None:
         setup = self._setup

@@ -41,7 +41,7 @@ def reckon(
         processes=statistics.process_meter.latest,
         media_mb=round(setup.media.size_bytes / MB, 1),
         sandboxed=setup.sandboxed,
-        storage=log.state,
+        storage="full" if log.low_space and log.state == "ok" else log.state,
         stopped=stopped,
         refused=dict(refused),
     )
