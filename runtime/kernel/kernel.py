@@ -18,7 +18,7 @@ from runtime.abi.link import Row as EntryRow
 from runtime.abi.observe import RunFile
 from runtime.abi.payloads import SystemMessage
 from runtime.abi.summary import Summary
-from runtime.abi.telemetry import Fact, Storage
+from runtime.abi.telemetry import Fact
 from runtime.config.store import store_type
 from runtime.ingest.command import Command, CommandGate
 from runtime.ingest.ingest import Ingest
