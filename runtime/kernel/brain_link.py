@@ -254,6 +254,10 @@ class BrainLink(asyncio.Protocol):
             self._reply(call, error=error)
         except OSError as error:
             self._reply(call, error=AxonError(f"{call.verb} failed: {error}"))
+        except Exception as error:
+            # A defect of ours: the brain must not wait for ever for the answer, wake after wake.
+            self._reply(call, error=AxonError(f"{call.verb} failed: {error!r}"))
+            raise
 
     def _reply(self, call: Call, *, value: Any = None, error: AxonError | None = None) -> None:
         if self._transport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ from runtime.kernel.stop import StopLatch
 from runtime.log.log import Log
 
 RECORD_S = 5.0
+AGAIN_S = 1.0
+"""How often a record that the disk didn't take is tried again."""
 
 
 class StopReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,12 +34,24 @@ class StopReport(msgspec.Struct, frozen=True, kw_only=True):
 class Emergency:
     """Owns the latch while the kernel runs."""
 
-    def __init__(self, *, latch: StopLatch, log: Log, narrator: Narrator, changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        *,
+        latch: StopLatch,
+        log: Log,
+        narrator: Narrator,
+        changed: Callable[[], None],
+        say: Callable[[str], None],
+    ) -> None:
         self._latch = latch
         self._log = log
         self._narrator = narrator
         self._changed = changed
-        self._saving = asyncio.Lock()
+        self._say = say
+        # One thread: however long the disk takes, the state that is written last is the one that holds.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="stop")
+        self._saved = latch.state
+        self._unwritten: SystemMessage | None = None
 
     @property
     def latched(self) -> bool:
@@ -64,20 +79,55 @@ class Emergency:
         self._narrator.tell("kernel:stop:cleared", Fact(facts={"by": by}))
         return await self._record("stop-cleared", f"emergency stop cleared by {by}", by)
 
+    async def keep_recording(self) -> None:
+        """Record what the disk didn't take at the time, once it takes something again; runs until cancelled."""
+        while True:
+            await asyncio.sleep(AGAIN_S)
+            owed = self._unwritten is not None or self._saved is not self._latch.state
+            if owed and self._log.state == "ok" and (await self._write()).recorded:
+                self._say(f"[kernel] recorded now: the emergency stop is {'latched' if self.latched else 'clear'}")
+
     async def _record(self, kind: str, text: str, by: str) -> StopReport:
-        seq = 0
+        self._unwritten = SystemMessage(type=kind, text=text, facts={"by": by})
+        return await self._write()
+
+    async def _write(self) -> StopReport:
+        """File and entry side by side: a slow disk is waited for once."""
+        seq, refused = self._admit()
         try:
             async with asyncio.timeout(RECORD_S):
-                async with self._saving:
-                    await asyncio.to_thread(self._latch.save)
-                message = SystemMessage(type=kind, text=text, facts={"by": by})
-                seq = self._log.admit("axon:system:message", message, urgent=True, reserve=True).seq
-                await self._log.durable(seq)
+                unsaved, undurable = await asyncio.gather(asyncio.shield(self._save()), self._durable(seq))
         except TimeoutError:
-            return self._report(recorded=False, seq=seq, why=f"the disk didn't answer within {RECORD_S:g} s")
-        except (AxonError, OSError) as error:
-            return self._report(recorded=False, seq=seq, why=str(error))
-        return self._report(recorded=True, seq=seq)
+            unsaved, undurable = f"the disk didn't answer within {RECORD_S:g} s", ""
+        why = "; ".join(each for each in (refused, unsaved, undurable) if each)
+        return self._report(recorded=not why, seq=seq, why=why)
+
+    def _admit(self) -> tuple[int, str]:
+        """The entry's ``seq``; from then on the log writes it as soon as it can."""
+        if self._unwritten is None:
+            return 0, ""
+        try:
+            row = self._log.admit("axon:system:message", self._unwritten, urgent=True, reserve=True)
+        except AxonError as error:
+            return 0, str(error)
+        self._unwritten = None
+        return row.seq, ""
+
+    async def _durable(self, seq: int) -> str:
+        try:
+            await self._log.durable(seq)
+        except AxonError as error:
+            return str(error)
+        return ""
+
+    async def _save(self) -> str:
+        state = self._latch.state
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._latch.save)
+        except OSError as error:
+            return str(error)
+        self._saved = state
+        return ""
 
     def _report(self, *, recorded: bool, seq: int, why: str = "") -> StopReport:
         return StopReport(stopped=self._latch.latched, recorded=recorded, seq=seq, why=why)

@@ -81,7 +81,11 @@ class Kernel:
         self._narrator = Narrator(setup.log, self._bus)
         self._supervisor = Supervisor(tell=self._narrator.tell, say=console.say)
         self._emergency = Emergency(
-            latch=setup.latch, log=setup.log, narrator=self._narrator, changed=lambda: self._commands.changed()
+            latch=setup.latch,
+            log=setup.log,
+            narrator=self._narrator,
+            changed=lambda: self._commands.changed(),
+            say=console.say,
         )
         self._store = Store(
             setup.data / "state" / setup.cognet.name,
@@ -176,7 +180,7 @@ class Kernel:
             self._supervisor.add(row)
         for name, argv in self._observers:
             self._supervisor.add(program_row(name, argv))
-        self._keep(self._every_second(), self._watch_brain())
+        self._keep(self._every_second(), self._watch_brain(), self._emergency.keep_recording())
         await asyncio.to_thread(write_run_file, self._setup.data, run)
 
     async def _open_sockets(self) -> RunFile:

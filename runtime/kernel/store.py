@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import apsw
 import msgspec
 
-from runtime.abi.errors import StoreKeyUndeclared, StoreValueInvalid
+from runtime.abi.errors import StorageFailed, StoreKeyUndeclared, StoreValueInvalid
 from runtime.durable.files import make_folder, write_durable
 from runtime.log.log import Log
 
@@ -76,11 +77,17 @@ class Store:
         except (OSError, msgspec.MsgspecError):
             return None  # the doctrine of a cache: rebuild, don't crash
         # A value of another session stands on a log that can't be asked here; its own key would say {session}.
-        if kept.session == self._session_id and not self._log.holds(kept.seq, kept.chain):
-            return None
-        return msgspec.to_builtins(value)
+        try:
+            stands = kept.session != self._session_id or self._log.holds(kept.seq, kept.chain)
+        except apsw.Error:
+            stands = False  # the log can't be read now: nobody knows
+        return msgspec.to_builtins(value) if stands else None
 
     def _write(self, path: Path, value: msgspec.Raw, seq: int) -> None:
         make_folder(path.parent)
-        kept = Kept(value=value, session=self._session_id, seq=seq, chain=self._log.chain_at(seq))
+        try:
+            chain = self._log.chain_at(seq)
+        except apsw.Error as error:
+            raise StorageFailed(f"the log can't be read: {error}", path=str(path)) from error
+        kept = Kept(value=value, session=self._session_id, seq=seq, chain=chain)
         write_durable(path, msgspec.json.encode(kept))

@@ -21,6 +21,8 @@ from runtime.log.storage import Storage
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
+CHECKPOINT_AGAIN_S = 5.0
+"""How long after a checkpoint that failed the next one is tried: the write-ahead log holds everything meanwhile."""
 SPACE_S = 2.0
 """How often a full disk is looked at again."""
 
@@ -54,6 +56,7 @@ class Writer:
         self.low: Callable[[bool], None] = lambda _low: None
         self.ended: Callable[[], None] = lambda: None
         self.commit_s: deque[float] = deque(maxlen=100_000)
+        self._checkpoint_from = 0.0
         self.suspect: int | None = None  # a reader met damage here
         self.clean = False  # whether the end is to be marked as one
 
@@ -113,8 +116,10 @@ class Writer:
             if self.suspect is not None:
                 self._storage.suspect(self.suspect)
                 self.suspect = None
-            self._storage.checkpoint(last_seq=self._durable_seq, idle=not self._pending)
+            if time.monotonic() >= self._checkpoint_from:
+                self._storage.checkpoint(last_seq=self._durable_seq, idle=not self._pending)
         except (apsw.Error, OSError) as error:
+            self._checkpoint_from = time.monotonic() + CHECKPOINT_AGAIN_S
             self._regain(Batch(), error)
 
     def _regain(self, batch: Batch, error: Exception) -> None:

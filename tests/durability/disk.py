@@ -85,8 +85,8 @@ class Node:
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """What happens to operations ``on`` files whose name is like ``file``, from now until it is lifted.
 
-    ``error`` is an errno's name; ``short`` writes half before it; ``delay_s`` only takes long; ``sync`` faults with
-    ``forget`` lose what should have been synced.
+    ``error`` is an errno's name; ``short`` writes half before it, or only half and says so; ``delay_s`` only takes
+    long; ``sync`` faults with ``forget`` lose what should have been synced.
     """
 
     on: list[str]

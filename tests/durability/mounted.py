@@ -51,11 +51,11 @@ class Mounted(mfusepy.Operations):
     @contextmanager
     def _doing(
         self, operation: str, path: str, *, node: Node | None = None, data: bytes = b"", at: int = 0
-    ) -> Iterator[None]:
+    ) -> Iterator[Fault | None]:
         """One operation, after what the faults say about it."""
         with self._guard:
             fault = self.disk.fault(operation, path)
-            if fault and fault.short and node is not None:
+            if fault and fault.short and fault.error and node is not None:
                 self.disk.write(node, data[: len(data) // 2], at)
             if fault and fault.forget and node is not None:
                 node.fail_to_sync()
@@ -66,7 +66,7 @@ class Mounted(mfusepy.Operations):
         with self._guard:
             if self.disk.gone:
                 raise OSError(errno.EIO, path)
-            yield
+            yield fault
 
     def _node(self, path: str | None, handle: int | None) -> Node:
         if handle and handle in self._open:
@@ -124,8 +124,9 @@ class Mounted(mfusepy.Operations):
 
     def write(self, path: str, data: bytes, offset: int, fh: int) -> int:
         node = self._node(path, fh)
-        with self._doing("write", path or "", node=node, data=data, at=offset):
-            return self.disk.write(node, data, offset)
+        with self._doing("write", path or "", node=node, data=data, at=offset) as fault:
+            half = fault is not None and fault.short and len(data) > 1
+            return self.disk.write(node, data[: len(data) // 2] if half else data, offset)
 
     def truncate(self, path: str, length: int, fh: int | None = None) -> None:
         with self._doing("write", path or ""):
