@@ -150,6 +150,7 @@ TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
     "kernel:command:refused": Refused,
     "kernel:link:refused": Refused,
     "kernel:log:storage": Storage,
+    "kernel:log:sealing": Fact,
     "kernel:telemetry:dropped": Fact,
     "kernel:stop:latched": Fact,
     "kernel:stop:cleared": Fact,

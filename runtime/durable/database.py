@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -67,6 +69,13 @@ def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
         connection.close(True)
         raise
     return connection
+
+
+@contextmanager
+def one_view(connection: apsw.Connection) -> Iterator[None]:
+    """All that is read inside is of one moment; keep it short, since the write-ahead log can't shrink meanwhile."""
+    with connection:
+        yield
 
 
 def wal_path(path: Path) -> Path:

@@ -7,16 +7,28 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
+
+TEMPORARY = ".tmp"
 
 
 def write_durable(path: Path, data: bytes) -> None:
     """Replace the file's content; returns when both the bytes and the name are on the disk. Raises ``OSError``."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    with writing_durable(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def writing_durable(path: Path) -> Iterator[BinaryIO]:
+    """The same for content that comes in pieces: it is there, whole, when the block has ended without an error."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=TEMPORARY)
     try:
         with os.fdopen(handle, "wb") as file:
             os.fchmod(file.fileno(), _mode(path))
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
@@ -24,6 +36,12 @@ def write_durable(path: Path, data: bytes) -> None:
         os.unlink(name)
         raise
     sync_folder(path.parent)
+
+
+def sync_data(file: BinaryIO) -> None:
+    """Put what was written of a long file on the disk now, so that the last sync is short for everybody else."""
+    file.flush()
+    os.fdatasync(file.fileno())
 
 
 def _mode(path: Path) -> int:

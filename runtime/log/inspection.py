@@ -2,7 +2,8 @@
 
 Everything, while the file is small. Beyond that, what a cut can have touched: the entries since the last checkpoint
 that completed (those before it lie synced in the main file), and the newest ones, which go into memory. Every page
-of older history is checked against the chain when it is read, and ``axon log verify`` checks all.
+of older history is checked against the chain when it is read, and ``axon log verify`` checks all. Segments are checked
+in the same way; what is noted of them is checked at each opening.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 import apsw
 
 from runtime.abi.errors import LogDamaged
-from runtime.log import chain
+from runtime.log import catalog, chain
+from runtime.log.pages import live_chain_at
 
 SMALL_BYTES = 16 * 1024 * 1024
 ROWS_AT_ONCE = 1000
@@ -22,15 +24,18 @@ ROWS_AT_ONCE = 1000
 def inspect(connection: apsw.Connection, *, window: int) -> None:
     """Raises ``LogDamaged``, or ``apsw.Error`` for a file that can't be read at all."""
     checked, suspect = connection.execute("SELECT checked, suspect FROM meta").get
+    noted = catalog.read(connection)
+    noted.check()
+    floor = noted.floor.seq
     last = connection.execute("SELECT ifnull(max(seq), 0) FROM entry").get
     size = connection.execute("PRAGMA page_count").get * connection.execute("PRAGMA page_size").get
     if size <= SMALL_BYTES or suspect is not None:
         check_structure(connection)
-        check_entries(connection, after=0)
+        check_entries(connection, after=floor)
         return
-    for table in ("meta", "boot", "mark"):
+    for table in ("meta", "boot", "mark", "floor", "segment", "gap", "carried"):
         check_structure(connection, table)
-    check_entries(connection, after=max(min(checked, last - window), 0))
+    check_entries(connection, after=max(min(checked, last - window), floor))
 
 
 def check_structure(connection: apsw.Connection, table: str | None = None) -> None:
@@ -43,11 +48,9 @@ def check_structure(connection: apsw.Connection, table: str | None = None) -> No
 
 def check_entries(connection: apsw.Connection, *, after: int) -> int:
     """Check the chain over the entries above ``after``; returns the last ``seq``."""
-    previous = chain.GENESIS
-    if after:
-        previous = connection.execute("SELECT chain FROM entry WHERE seq = ?", (after,)).get
-        if previous is None:
-            raise LogDamaged(f"entry {after} is missing", seq=after)
+    previous = live_chain_at(connection, after)
+    if previous is None:
+        raise LogDamaged(f"entry {after} is missing", seq=after)
     rows: Any = connection.execute(f"SELECT {chain.COLUMNS} FROM entry WHERE seq > ? ORDER BY seq", (after,))
     while part := list(islice(rows, ROWS_AT_ONCE)):
         previous = chain.check(part, after=after, previous=previous)

@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import Self
 
 from capsule.errors import AxonError
+from runtime.abi.clock import mono_us
 from runtime.abi.entries import EntryContext
 from runtime.abi.errors import KernelStopping, LogBacklogFull, LogDamaged, StorageFailed
 from runtime.abi.link import PAGE_ENTRIES, Page, Row
-from runtime.abi.telemetry import TelemetryEvent
+from runtime.abi.telemetry import Fact, TelemetryEvent
 from runtime.durable.locks import FileLock
 from runtime.durable.space import Reserve
-from runtime.log import pages, schema
+from runtime.log import catalog, pages, schema
+from runtime.log.archive import Archive
 from runtime.log.chain import GENESIS
 from runtime.log.narration import Narration
 from runtime.log.pending import Batch, Pending
 from runtime.log.projection import Projection
 from runtime.log.readers import Readers
 from runtime.log.recovery import Opened, open_log
+from runtime.log.retention import Bounds
+from runtime.log.sealing import Sealing, SealSettings
 from runtime.log.settings import (
     MAX_BACKLOG_BYTES,
     MAX_RESERVED_BACKLOG_BYTES,
@@ -41,8 +45,8 @@ from runtime.log.writer import Writer
 class Log:
     """One session's log, opened for writing. Methods are for the loop's thread unless they say otherwise.
 
-    The kernel sets ``on_admitted`` and ``on_durable`` (rows in ``seq`` order) ``on_state`` and
-    ``on_space`` (True: the disk is full, only ``reserve`` is admitted), called on the loop;
+    The kernel sets ``on_admitted`` and ``on_durable`` (rows in ``seq`` order) ``on_state``, ``on_space`` (True: the
+    disk is full, only ``reserve`` is admitted) and ``on_retired`` (``first_seq`` moved), called on the loop;
     ``on_page`` and ``on_page_refused`` are called in the threads that serve pages.
     """
 
@@ -62,6 +66,7 @@ class Log:
         self.on_durable: Callable[[list[Row]], None] = lambda _rows: None
         self.on_state: Callable[[State, str], None] = lambda _state, _reason: None
         self.on_space: Callable[[bool], None] = lambda _low: None
+        self.on_retired: Callable[[int], None] = lambda _first_seq: None
         self.on_page: Callable[[], None] = lambda: None
         self.on_page_refused: Callable[[str], None] = lambda _reason: None
         self._lock: FileLock = opened.lock
@@ -88,6 +93,15 @@ class Log:
             held=self._projection.after,
             durable=(admission.last_seq, admission.last_chain),
             reserve=Reserve(folder / RESERVE_NAME),
+        )
+        self._archive = Archive(folder)
+        self._sealing = Sealing(
+            folder,
+            context=self.context,
+            settings=_seal_settings(settings),
+            readers=self._readers,
+            ask=self._writer.ask,
+            durable=lambda: self._writer.durable_seq,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._backlog_bytes = 0
@@ -126,6 +140,9 @@ class Log:
         self._writer.low = lambda low: _post(post, self._set_low_space, low)
         self._writer.ended = lambda: _post(post, self._ended.set)
         self._writer.start()
+        self._sealing.retired = lambda last: _post(post, self._retire, last)
+        self._sealing.failed = self._sealing_failed
+        self._sealing.start()
 
     @property
     def last_seq(self) -> int:
@@ -203,9 +220,10 @@ class Log:
     def page(self, *, after: int, upto: int, limit: int = PAGE_ENTRIES) -> Page:
         """Entries above ``after``, none above ``upto``; count 0 at the end. Blocks; any thread but the loop's.
 
+        Entries that were retired, or lost to damage, are told by one in the place of the last of them.
         Raises ``LogDamaged``, ``StorageFailed``, ``apsw.Error``.
         """
-        after = min(max(after, self.first_seq - 1, 0), 2**62)
+        after = min(max(after, 0), 2**62)
         upto = min(upto, self.last_seq)
         limit = max(min(limit, upto - after), 0)
         if after + 1 >= self._projection.first_seq or not limit:
@@ -214,7 +232,7 @@ class Log:
                 return pages.resident_page(rows, after)
         try:
             with self._readers.lend() as connection:
-                return pages.read_page(connection, after=after, upto=upto, limit=limit)
+                return pages.read_page(connection, self._archive, after=after, upto=upto, limit=limit)
         except LogDamaged as error:
             self._writer.suspect = error.facts["seq"]
             raise
@@ -231,18 +249,18 @@ class Log:
         return thread
 
     def last_of_type(self, type_: str) -> int:
-        """The last durable entry of a type, 0 if none. Blocks; quick for actions and ``axon:*``."""
+        """The last durable entry of a type, retired ones too, 0 if none. Blocks; quick for actions and ``axon:*``."""
         rare = f"AND {schema.RARE}" if type_ < "cognet:b" else ""
         with self._readers.lend() as connection:
             seq = connection.execute(
                 f"SELECT seq FROM entry WHERE type = ? {rare} ORDER BY seq DESC LIMIT 1", (type_,)
-            ).get
+            ).get or catalog.last_of_type(connection, type_)
         return int(seq or 0)
 
     def chain_at(self, seq: int) -> str:
         """The chain up to a durable entry, in hex; "" when the log doesn't hold it. Blocks; a thread."""
         with self._readers.lend() as connection:
-            found = pages.chain_at(connection, seq)
+            found = pages.chain_at(connection, self._archive, seq)
         return "" if found is None else found.hex()
 
     def holds(self, seq: int, chain_hex: str) -> bool:
@@ -257,6 +275,7 @@ class Log:
     async def close(self, *, clean: bool) -> None:
         """Write what is left, mark this boot clean if it is, and let go of the file. Admits no more."""
         self._closing = True
+        self._sealing.stop()
         self._hand_over()
         self._writer.clean = clean
         self._pending.close()
@@ -265,6 +284,7 @@ class Log:
             await asyncio.to_thread(self._writer.join)
         else:
             await self._ended.wait()
+            await asyncio.to_thread(self._sealing.join)
         self._readers.close()
         self._fail_waiting(KernelStopping("the log closed before this was durable"))
         self._lock.release()
@@ -303,6 +323,18 @@ class Log:
             self._fail_waiting(self._failure())
         self.on_state(state, reason)
 
+    def _retire(self, last: int) -> None:
+        self.first_seq = last + 1
+        self.on_retired(self.first_seq)
+
+    def _sealing_failed(self, reason: str, seq: int | None) -> None:
+        """In its thread. Nothing is lost by it: entries stay live, and it is tried again unless they don't hold."""
+        if seq is not None:
+            self._writer.suspect = seq
+        note = Fact(message="entries couldn't be sealed", facts={"reason": reason, "seq": seq})
+        event = TelemetryEvent(type="kernel:log:sealing", mono_us=mono_us(), after_seq=self.durable_seq, data=note)
+        self._narration.tell(event)
+
     def _set_low_space(self, low: bool) -> None:  # noqa: FBT001 - posted from the writer's thread
         self.low_space = low
         self.on_space(low)
@@ -315,6 +347,15 @@ class Log:
 
     def _failure(self) -> StorageFailed:
         return StorageFailed(f"the log can't be written: {self.reason}", state=self.state)
+
+
+def _seal_settings(settings: LogSettings) -> SealSettings:
+    return SealSettings(
+        bytes=settings.seal_bytes,
+        age_s=settings.seal_age_s,
+        keep_entries=settings.window_entries,
+        bounds=Bounds(bytes=settings.retain_bytes, age_s=settings.retain_age_s, min_free_bytes=settings.min_free_bytes),
+    )
 
 
 def _seq_of(waiting: tuple[int, int, asyncio.Future[None]]) -> int:

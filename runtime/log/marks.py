@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -37,14 +38,17 @@ def retire_others(connection: apsw.Connection, mark: Mark) -> None:
 
 def read_marks(connection: apsw.Connection) -> list[Mark]:
     """Every mark, the newest last. Raises ``LogDamaged`` for one that isn't what was written."""
+    return [mark for mark, _ in placed_marks(connection)]
+
+
+def placed_marks(connection: apsw.Connection) -> Iterator[tuple[Mark, int]]:
+    """The same one by one, each with the entry it came with."""
     rows: Any = connection.execute("SELECT channel, source_id, epoch, high, retired, sum, seq FROM mark ORDER BY seq")
-    marks = []
     for channel, source_id, epoch, high, retired, total, seq in rows:
         mark = Mark(channel=channel, source_id=source_id, epoch=epoch, high=high, retired=bool(retired))
         if _sum(mark) != total:
             raise LogDamaged(f"the mark of {channel!r} isn't what was written", seq=seq)
-        marks.append(mark)
-    return marks
+        yield mark, seq
 
 
 def live_epochs(connection: apsw.Connection) -> dict[tuple[str, str], str]:

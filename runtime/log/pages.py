@@ -13,10 +13,16 @@ from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import Hello, frame, receive_frame
 from runtime.abi.errors import LogDamaged, StorageFailed, to_wire
 from runtime.abi.link import PAGE_ENTRIES, PAGE_PROTOCOL, Page, PageRequest, Row
+from runtime.durable.database import one_view
+from runtime.log import catalog
+from runtime.log.archive import Archive
+from runtime.log.catalog import Gap, Sealed
 from runtime.log.chain import COLUMNS, GENESIS, check, follow
 
 MAX_REQUEST_BYTES = 1024
 MAX_PAGE_BYTES = 8 * 1024 * 1024
+RETIRED_MEANWHILE = 3
+"""So often a segment that was noted and whose file is gone is looked up again: retention notes, then removes."""
 
 # One row comes back: one step of SQLite, so one hand-over of the interpreter's lock for a whole page.
 _SELECT = """
@@ -25,10 +31,37 @@ FROM (SELECT seq, body FROM entry WHERE seq >= ? AND seq <= ? ORDER BY seq)
 """
 
 
-def read_page(connection: apsw.Connection, *, after: int, upto: int, limit: int = PAGE_ENTRIES) -> Page:
-    """The entries above ``after``, checked. Raises ``LogDamaged`` at the first that isn't what was written."""
-    upto = min(upto, after + min(limit, PAGE_ENTRIES))
-    previous = chain_at(connection, after)
+def read_page(
+    connection: apsw.Connection, archive: Archive, *, after: int, upto: int, limit: int = PAGE_ENTRIES
+) -> Page:
+    """The entries above ``after``, checked. Raises ``LogDamaged`` at the first that isn't what was written.
+
+    Entries that can't be read any more are told by one entry in the place of the last of them that was asked for.
+    """
+    for _ in range(RETIRED_MEANWHILE):
+        with one_view(connection):  # a seal moves rows between two statements
+            left = after < catalog.read_floor(connection).seq
+            piece = catalog.find(connection, after + 1) if left else None
+            if piece is None:
+                return _live_page(connection, after=after, upto=min(upto, after + min(limit, PAGE_ENTRIES)))
+        try:
+            return _sealed_page(archive, piece, after=after, upto=min(upto, after + min(limit, PAGE_ENTRIES)), end=upto)
+        except FileNotFoundError:
+            continue
+    raise LogDamaged(f"the segment of entry {after + 1} is missing", seq=after + 1)
+
+
+def _sealed_page(archive: Archive, piece: Sealed | Gap, *, after: int, upto: int, end: int) -> Page:
+    if isinstance(piece, Gap):
+        return Page(min(piece.last, end), 1, b"[%b]" % piece.body) if end > after else Page(after + 1, 0)
+    count, bodies = archive.piece(piece, after + 1).part(after + 1, upto)
+    while len(bodies) > MAX_PAGE_BYTES and count > 1:
+        count, bodies = archive.piece(piece, after + 1).part(after + 1, after + count // 2)
+    return Page(after + 1, count, b"[%b]" % bodies)
+
+
+def _live_page(connection: apsw.Connection, *, after: int, upto: int) -> Page:
+    previous = live_chain_at(connection, after)
     if previous is None:
         if connection.execute("SELECT EXISTS(SELECT 1 FROM entry WHERE seq > ?)", (after,)).get:
             raise LogDamaged(f"entry {after} is missing", seq=after)
@@ -39,19 +72,37 @@ def read_page(connection: apsw.Connection, *, after: int, upto: int, limit: int 
     if first != after + 1 or last != after + count:
         raise LogDamaged(f"an entry between {after + 1} and {last} is missing", seq=after + 1)
     found = follow(previous, after=after, bodies=bodies, lengths=list(map(int, lengths.split(","))))
-    if found != chain_at(connection, last):
+    if found != live_chain_at(connection, last):
         _name_damage(connection, after=after, last=last, previous=previous)
     if len(bodies) > MAX_PAGE_BYTES and count > 1:  # a frame has its limit
-        return read_page(connection, after=after, upto=upto, limit=count // 2)
+        return _live_page(connection, after=after, upto=after + count // 2)
     return Page(first, count, b"[%b]" % bodies)
 
 
-def chain_at(connection: apsw.Connection, seq: int) -> bytes | None:
-    """The chain up to an entry; None when the log doesn't hold it."""
+def live_chain_at(connection: apsw.Connection, seq: int) -> bytes | None:
+    """The chain up to a live entry, or to the one before the first of them; None for any other."""
+    chain: bytes | None = connection.execute("SELECT chain FROM entry WHERE seq = ?", (seq,)).get
+    if chain is None:
+        floor = catalog.read_floor(connection)
+        return floor.chain if floor.seq == seq else None
+    return chain
+
+
+def chain_at(connection: apsw.Connection, archive: Archive, seq: int) -> bytes | None:
+    """The chain up to an entry; None when the log doesn't hold it. Raises ``LogDamaged``."""
     if seq <= 0:
         return GENESIS
-    chain: bytes | None = connection.execute("SELECT chain FROM entry WHERE seq = ?", (seq,)).get
-    return chain
+    for _ in range(RETIRED_MEANWHILE):
+        with one_view(connection):
+            link = live_chain_at(connection, seq)
+            piece = catalog.find(connection, seq) if link is None else None
+        if piece is None:
+            return link
+        try:
+            return archive.chain_at(piece, seq)
+        except FileNotFoundError:
+            continue
+    raise LogDamaged(f"the segment of entry {seq} is missing", seq=seq)
 
 
 def _name_damage(connection: apsw.Connection, *, after: int, last: int, previous: bytes) -> None:

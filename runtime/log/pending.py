@@ -49,6 +49,7 @@ class Pending:
         self._batch = Batch()
         self._due: float | None = None  # when the batch may be written, by the monotonic clock
         self._waiting = False
+        self._nudged = False
         self.closed = False
 
     def add(self, batch: Batch, *, urgent: bool) -> None:
@@ -60,6 +61,12 @@ class Pending:
                 if self._waiting:
                     self._bell.notify()
 
+    def nudge(self) -> None:
+        """Let a writer that waits look at what else there is to do."""
+        with self._bell:
+            self._nudged = True
+            self._bell.notify()
+
     def close(self) -> None:
         """Let the writer take what is left, then end."""
         with self._bell:
@@ -67,14 +74,15 @@ class Pending:
             self._bell.notify()
 
     def take(self, wait_s: float | None = None) -> Batch | None:
-        """All that is due, once something is; None after ``wait_s`` without, or when closed and empty."""
+        """All that is due, once something is; None after ``wait_s`` without, a nudge, or when closed and empty."""
         give_up = None if wait_s is None else time.monotonic() + wait_s
         with self._bell:
             while not self._ready():
                 if self.closed:
                     return None
                 now = time.monotonic()
-                if give_up is not None and now >= give_up:
+                if self._nudged or (give_up is not None and now >= give_up):
+                    self._nudged = False
                     return None
                 times = [t - now for t in (give_up, self._due) if t is not None]
                 self._waiting = True

@@ -13,9 +13,13 @@ import msgspec
 from runtime.abi.errors import LogDamaged, SessionNotFound, StorageFailed
 from runtime.abi.link import Row
 from runtime.abi.telemetry import TelemetryEvent
-from runtime.durable.database import open_reader
+from runtime.durable.database import one_view, open_reader
 from runtime.durable.locks import FileLock
-from runtime.log import chain, schema
+from runtime.log import catalog, chain, schema
+from runtime.log.archive import Archive
+from runtime.log.catalog import Catalog, Gap, Sealed
+from runtime.log.pages import RETIRED_MEANWHILE, live_chain_at
+from runtime.log.segment import type_of
 
 ROWS_AT_ONCE = 1000
 LOCK_WAIT_S = 10.0
@@ -42,6 +46,7 @@ class LogReader:
         """``folder`` is the session's. Raises ``SessionNotFound``."""
         self._path = folder / schema.FILE_NAME
         self._lock_path = folder / "log.lock"
+        self._archive = Archive(folder)
         if not self._path.exists():
             raise SessionNotFound(f"{folder} holds no log", folder=str(folder))
 
@@ -49,7 +54,13 @@ class LogReader:
     def last_seq(self) -> int:
         """The last durable entry."""
         with self._connection() as connection:
-            return int(connection.execute("SELECT ifnull(max(seq), 0) FROM entry").get)
+            last = connection.execute("SELECT max(seq) FROM entry").get
+            return int(last or catalog.read_floor(connection).seq)
+
+    def catalog(self) -> Catalog:
+        """What left the live rows: segments and gaps. Raises ``LogDamaged``, ``StorageFailed``."""
+        with self._connection() as connection, one_view(connection):
+            return catalog.read(connection)
 
     def rows(
         self,
@@ -105,18 +116,41 @@ class LogReader:
         return [msgspec.convert(dict(zip(names, row, strict=True)), Boot, strict=False) for row in rows]
 
     def _part(self, after: int, upto: int | None, previous: bytes | None) -> tuple[list[chain.Raw], bytes]:
-        with self._connection() as connection:
-            if after <= 0:
-                after, previous = 0, chain.GENESIS
-            if previous is None:
-                previous = connection.execute("SELECT chain FROM entry WHERE seq = ?", (after,)).get
-                if previous is None:
-                    return [], b""
-            rows: list[Any] = connection.execute(
-                f"SELECT {chain.COLUMNS} FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-                (after, 2**63 - 1 if upto is None else upto, ROWS_AT_ONCE),
-            ).fetchall()
+        """Some entries above ``after`` and the last chain; the first may stand for those that are gone."""
+        after, end = max(after, 0), 2**63 - 1 if upto is None else upto
+        for _ in range(RETIRED_MEANWHILE):
+            with self._connection() as connection, one_view(connection):
+                left = after < catalog.read_floor(connection).seq
+                piece = catalog.find(connection, after + 1) if left else None
+                if piece is None:
+                    return self._live_part(connection, after, end, previous)
+            try:
+                return self._sealed_part(piece, after, end, previous)
+            except FileNotFoundError:
+                continue
+        raise LogDamaged(f"the segment of entry {after + 1} is missing", seq=after + 1)
+
+    def _live_part(
+        self, connection: apsw.Connection, after: int, end: int, previous: bytes | None
+    ) -> tuple[list[chain.Raw], bytes]:
+        previous = previous or live_chain_at(connection, after)
+        if previous is None:
+            return [], b""
+        rows: list[Any] = connection.execute(
+            f"SELECT {chain.COLUMNS} FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+            (after, end, ROWS_AT_ONCE),
+        ).fetchall()
         return rows, chain.check(rows, after=after, previous=previous)
+
+    def _sealed_part(
+        self, piece: Sealed | Gap, after: int, end: int, previous: bytes | None
+    ) -> tuple[list[chain.Raw], bytes]:
+        if end <= after:
+            return [], b""
+        if isinstance(piece, Gap):
+            return [(min(piece.last, end), type_of(piece.body), piece.body, piece.chain)], piece.chain
+        rows = [row for row in self._archive.piece(piece, after + 1).raws() if after < row[0] <= end]
+        return rows, chain.check(rows, after=after, previous=previous or self._archive.before(piece, after))
 
     @contextmanager
     def _connection(self) -> Iterator[apsw.Connection]:

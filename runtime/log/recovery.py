@@ -19,7 +19,7 @@ from runtime.durable.files import make_folder
 from runtime.durable.gates import check_file_system, check_sqlite
 from runtime.durable.locks import FileLock
 from runtime.durable.space import Reserve, is_full
-from runtime.log import inspection, salvage, schema, wal
+from runtime.log import catalog, inspection, inventory, salvage, schema, wal
 from runtime.log.admission import Admission
 from runtime.log.marks import read_marks
 from runtime.log.pending import Batch
@@ -87,6 +87,11 @@ def _open(folder: Path, context: EntryContext, settings: LogSettings, *, lock: F
     try:
         path = folder / schema.FILE_NAME
         connection, told = _open_sound(path, context, settings)
+        try:
+            told = _settle_segments(connection, folder, context, told)
+        except BaseException:
+            connection.close(True)
+            raise
     finally:
         readers.release()
     try:
@@ -104,7 +109,7 @@ def _open_sound(path: Path, context: EntryContext, settings: LogSettings) -> tup
         connection = _open_checked(path, context, settings)
     except (*DAMAGE, LogDamaged) as error:
         reason = error.message if isinstance(error, LogDamaged) else str(error)
-        salvage.replace(path, agent_id=context.agent_id, session_id=context.session_id, reason=reason)
+        salvage.replace(path, context=context, reason=reason)
         connection = _open_checked(path, context, settings)
     note = connection.execute("SELECT note FROM meta").get
     if note:
@@ -113,13 +118,33 @@ def _open_sound(path: Path, context: EntryContext, settings: LogSettings) -> tup
     return connection, Told(reason=lost) if lost else None
 
 
+def _settle_segments(
+    connection: apsw.Connection, folder: Path, context: EntryContext, told: Told | None
+) -> Told | None:
+    """Files and notes agree afterwards; damage found here is told with any found before, once."""
+    suspect = connection.execute("SELECT suspect FROM meta").get
+    wrong = inventory.settle(connection, folder, context=context, thorough=suspect is not None)
+    if wrong is None:
+        return told
+    told = Told(
+        reason=f"{told.reason}; {wrong}" if told else wrong,
+        set_aside=told.set_aside if told else None,
+        kept=told.kept if told else None,
+    )
+    connection.execute("UPDATE meta SET note = ?", (msgspec.json.encode(told).decode(),))
+    return told
+
+
 def _open_checked(path: Path, context: EntryContext, settings: LogSettings) -> apsw.Connection:
     connection = open_writer(path, vfs=settings.vfs)
     try:
         if schema.is_empty(connection):
+            if inventory.files(path.parent):
+                raise LogDamaged("the log is empty, and there are segments of it", seq=1)
             schema.create(connection, agent_id=context.agent_id, session_id=context.session_id)
         _check_writable(connection)
         schema.check_format(connection)
+        schema.complete(connection)
         inspection.inspect(connection, window=settings.window_entries)
         read_marks(connection)
     except BaseException:
@@ -151,7 +176,9 @@ def _begin_boot(
     told: Told | None,
 ) -> Opened:
     """Write the boot's row, and what recovery has to tell, in one transaction: done whole or done again."""
-    last = connection.execute("SELECT seq, chain FROM entry ORDER BY seq DESC LIMIT 1").get or (0, bytes(32))
+    noted = catalog.read(connection)
+    live = connection.execute("SELECT seq, chain FROM entry ORDER BY seq DESC LIMIT 1").get
+    last = live or (noted.floor.seq, noted.floor.chain)
     boots, unclean = connection.execute("SELECT count(*), ifnull(sum(clean = 0), 0) FROM boot").get
     before = connection.execute("SELECT clean, after_seq FROM boot ORDER BY number DESC LIMIT 1").get
     clean_before = before is None or bool(before[0])
@@ -181,7 +208,7 @@ def _begin_boot(
             recovery, last_seq=admission.last_seq, replay_ms=round((time.monotonic() - began) * 1000, 3)
         ),
         marks=read_marks(connection),
-        first_seq=connection.execute("SELECT ifnull(min(seq), 1) FROM entry").get,
+        first_seq=noted.first_seq,
         tail=tail,
         boot=boot,
         lock=lock,
@@ -195,7 +222,7 @@ def _close_actions(connection: apsw.Connection, admission: Admission, batch: Bat
         ("cognet:action:python", "cognet:action:result", after),
     )
     open_actions: dict[str, PythonActionEntry] = {}
-    for seq, body in rows:
+    for seq, body in [*catalog.carried(connection), *rows]:
         entry = decode(body, seq)
         if isinstance(entry, PythonActionEntry):
             open_actions[entry.data.action] = entry
@@ -246,6 +273,7 @@ def _write_boot(
     if batch.columns:
         statement, size = insertion(len(batch))
         connection.execute(statement, [*batch.columns, *(None,) * (4 * size - len(batch.columns))])
+    connection.execute("DELETE FROM carried")
     connection.execute("UPDATE meta SET suspect = NULL, note = '', checked = max(checked, ?)", (after,))
     connection.execute("COMMIT")
     return boot

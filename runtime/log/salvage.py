@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 import msgspec
 
-from runtime.abi.entries import STIMULUS_PREFIX, decode
+from runtime.abi.entries import STIMULUS_PREFIX, EntryContext, decode
 from runtime.abi.errors import LogDamaged
 from runtime.durable.database import open_reader, open_writer, shm_path, wal_path
 from runtime.durable.files import rename_durable, sync_folder
-from runtime.log import chain, schema
+from runtime.log import catalog, chain, inventory, remains, schema
 from runtime.log.carving import carve
+from runtime.log.catalog import Floor
 from runtime.log.chain import Raw
-from runtime.log.marks import insert_mark
+from runtime.log.marks import insert_mark, placed_marks
 from runtime.log.settings import Mark
 from runtime.log.storage import insertion
 
@@ -37,6 +38,9 @@ DAMAGE = (
 """What SQLite says when a file's content is wrong, as opposed to a disk that fails."""
 ROWS_AT_ONCE = 500
 
+Marks: TypeAlias = dict[tuple[str, str, str], tuple[Mark, int]]
+"""By channel, source and epoch: the mark, and the entry it came with."""
+
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """What the next boot has to tell of a damage."""
@@ -46,15 +50,18 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     kept: int | None = None
 
 
-def replace(path: Path, *, agent_id: str, session_id: str, reason: str) -> None:
-    """Set the log aside and put what holds of it in its place. Nobody may have it open. Raises ``apsw.Error``."""
+def replace(path: Path, *, context: EntryContext, reason: str) -> None:
+    """Set the log aside and put what holds of it in its place. Nobody may have it open. Raises ``apsw.Error``.
+
+    Segments are files of their own and stay: live rows are kept from where those end.
+    """
     name = _free_name(path)
     new = _salvage_path(path)
     _remove(new)
     connection = open_writer(new)
     try:
-        schema.create(connection, agent_id=agent_id, session_id=session_id)
-        kept = _copy_entries(path, connection)
+        schema.create(connection, agent_id=context.agent_id, session_id=context.session_id)
+        kept = _copy_entries(path, connection, context)
         _copy_rest(path, connection)
         told = Told(reason=reason, set_aside=name, kept=kept)
         connection.execute("UPDATE meta SET note = ?, checked = ?", (msgspec.json.encode(told).decode(), kept))
@@ -92,17 +99,87 @@ def _swap(path: Path, aside: Path) -> None:
     rename_durable(_salvage_path(path), path)
 
 
-def _copy_entries(path: Path, new: apsw.Connection) -> int:
+def _copy_entries(path: Path, new: apsw.Connection, context: EntryContext) -> int:
+    """What lies in segments is noted anew; live rows follow, from the first place where any do."""
+    left = remains.gather(path, context=context)
+    marks = _old_marks(path, upto=left.end.seq)
+    actions = _old_carried(path)
+    for row in remains.newest_rows(path.parent, left.segments):
+        _mark(marks, row)
+        _follow_action(actions, row)
+    kept, floor = left.end.seq, left.end
+    for candidate in left.floors:
+        kept = _copy_live(path, new, candidate, marks)
+        if kept > candidate.seq:
+            floor = candidate
+            break
+    else:
+        kept, floor = left.end.seq, left.end
+    gaps = left.gaps
+    if floor.seq > left.end.seq:
+        reason = "no segment holds them"
+        gaps = [
+            *gaps,
+            inventory.lost(left.end.seq + 1, floor.seq, floor.chain, types={}, reason=reason, context=context),
+        ]
+    for gap in gaps:
+        catalog.put_gap(new, gap)
+    for sealed in left.segments:
+        catalog.put_segment(new, sealed)
+    catalog.put_floor(new, floor)
+    catalog.carry(new, opened=actions, closed=set())
+    _write_marks(new, marks)
+    return kept
+
+
+def _copy_live(path: Path, new: apsw.Connection, floor: Floor, marks: Marks) -> int:
     """Entries as far as the chain holds: first as SQLite finds them, then from the bytes of the file."""
-    kept, previous = 0, chain.GENESIS
-    marks: dict[tuple[str, str, str], tuple[Mark, int]] = {}
+    kept, previous = floor.seq, floor.chain
     for source in (_read, carve):
         for row in _holding(source(path, kept, previous), after=kept, previous=previous):
             _insert(new, row)
             kept, previous = row[0], row[3]
             _mark(marks, row)
-    _write_marks(new, marks)
     return kept
+
+
+def _old_marks(path: Path, *, upto: int) -> Marks:
+    """Marks that hold and came with an entry that lies in a segment; later ones are learnt from the entries."""
+    marks: Marks = {}
+    try:
+        reader = open_reader(path)
+        try:
+            for mark, seq in placed_marks(reader):
+                if seq <= upto:
+                    marks[mark.channel, mark.source_id, mark.epoch] = (mark, seq)
+        finally:
+            reader.close(True)
+    except (*DAMAGE, LogDamaged):
+        return marks
+    return marks
+
+
+def _old_carried(path: Path) -> dict[str, tuple[int, bytes]]:
+    """Blocks started in a segment and not ended there, as far as the old notes of them hold."""
+    found: dict[str, tuple[int, bytes]] = {}
+    try:
+        reader = open_reader(path)
+        try:
+            for seq, body in catalog.carried(reader):
+                found[catalog.action_of(body, seq)] = (seq, body)
+        finally:
+            reader.close(True)
+    except (*DAMAGE, LogDamaged):
+        return found
+    return found
+
+
+def _follow_action(actions: dict[str, tuple[int, bytes]], row: Raw) -> None:
+    seq, type_, body, _ = row
+    if type_ == b"cognet:action:python":
+        actions[catalog.action_of(body, seq)] = (seq, body)
+    elif type_ == b"cognet:action:result":
+        actions.pop(catalog.action_of(body, seq), None)
 
 
 def _read(path: Path, after: int, _previous: bytes) -> Iterator[Raw]:
@@ -134,7 +211,7 @@ def _insert(new: apsw.Connection, row: Raw) -> None:
     new.execute(insertion(1)[0], (seq, type_.decode(), body, link))
 
 
-def _mark(marks: dict[tuple[str, str, str], tuple[Mark, int]], row: Raw) -> None:
+def _mark(marks: Marks, row: Raw) -> None:
     """Marks come from the entries that are kept: a stimulus that was lost must be taken again when it is sent again."""
     seq, type_, body, _ = row
     if not type_.startswith(STIMULUS_PREFIX.encode()):
@@ -148,7 +225,7 @@ def _mark(marks: dict[tuple[str, str, str], tuple[Mark, int]], row: Raw) -> None
     marks[key] = (Mark(channel=key[0], source_id=key[1], epoch=key[2], high=high), seq)
 
 
-def _write_marks(new: apsw.Connection, marks: dict[tuple[str, str, str], tuple[Mark, int]]) -> None:
+def _write_marks(new: apsw.Connection, marks: Marks) -> None:
     newest: dict[tuple[str, str], int] = {}
     for (channel, source_id, _), (_, seq) in marks.items():
         newest[channel, source_id] = max(seq, newest.get((channel, source_id), 0))

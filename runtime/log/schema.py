@@ -28,7 +28,18 @@ TABLES = (
     "CREATE TABLE meta(one INTEGER PRIMARY KEY CHECK(one = 1), format INTEGER NOT NULL, agent_id TEXT NOT NULL,"
     " session_id TEXT NOT NULL, checked INTEGER NOT NULL DEFAULT 0, suspect INTEGER,"
     " note TEXT NOT NULL DEFAULT '') STRICT",
+    # What left `entry`, each as a record with its checksum (runtime/log/catalog.py): where the live rows begin, the
+    # segments, what can't be read any more, and blocks that were started in a segment and had no result there.
+    "CREATE TABLE floor(one INTEGER PRIMARY KEY CHECK(one = 1), record BLOB NOT NULL, sum INTEGER NOT NULL) STRICT",
+    "CREATE TABLE segment(first INTEGER PRIMARY KEY, last INTEGER NOT NULL, record BLOB NOT NULL,"
+    " sum INTEGER NOT NULL) STRICT",
+    "CREATE TABLE gap(first INTEGER PRIMARY KEY, last INTEGER NOT NULL, record BLOB NOT NULL,"
+    " sum INTEGER NOT NULL) STRICT",
+    "CREATE TABLE carried(action TEXT PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL,"
+    " sum INTEGER NOT NULL) STRICT",
 )
+ADDED = TABLES[-4:]
+"""Tables that logs of an earlier build of format 1 lack."""
 
 
 def create(connection: apsw.Connection, *, agent_id: str, session_id: str) -> None:
@@ -40,6 +51,15 @@ def create(connection: apsw.Connection, *, agent_id: str, session_id: str) -> No
             "INSERT INTO meta(one, format, agent_id, session_id) VALUES (1, ?, ?, ?)", (FORMAT, agent_id, session_id)
         )
         connection.execute(f"PRAGMA user_version={FORMAT}")
+
+
+def complete(connection: apsw.Connection) -> None:
+    """Add the tables that a log of an earlier build lacks."""
+    if connection.table_exists("main", "floor"):
+        return
+    with connection:
+        for statement in ADDED:
+            connection.execute(statement)
 
 
 def is_empty(connection: apsw.Connection) -> bool:

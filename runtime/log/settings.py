@@ -18,13 +18,21 @@ State: TypeAlias = Literal["ok", "recovering", "failed"]
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the log writes; ``window_entries`` rows stay in the kernel's memory."""
+    """How the log writes; ``window_entries`` rows stay in the kernel's memory.
+
+    ``seal_*`` say when the oldest entries move into segments, the other three which bounds those keep; 0: none.
+    """
 
     commit_interval_ms: int = 0
     sync_delay_ms: int = 0
     volatile_data: bool = False
     window_entries: int = 1024
     telemetry_events: int = 200_000
+    seal_bytes: int = 128_000_000
+    seal_age_s: float = 0
+    retain_bytes: int = 0
+    retain_age_s: float = 0
+    min_free_bytes: int = 0
     vfs: str | None = None  # SQLite's name of a file layer, for tests that break it
 
 

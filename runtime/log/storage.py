@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from runtime.abi.errors import StorageFailed
 from runtime.abi.telemetry import TelemetryEvent
 from runtime.durable.database import open_writer
 from runtime.durable.locks import FileLock
-from runtime.log import chain
+from runtime.log import catalog
+from runtime.log.catalog import Floor
 from runtime.log.marks import insert_mark, live_epochs, retire_others
 from runtime.log.narration import Narration
 from runtime.log.pending import Batch
@@ -28,6 +30,8 @@ CHECKPOINT_PAGES_AT_MOST = 4000
 TRUNCATE_PAGES = 8000
 """A reader kept the write-ahead log from being used again and it grew: give the room back."""
 REOPEN_WAIT_S = 5.0
+SWEEP_ROWS = 512
+"""So many rows that lie in a segment are deleted at once: some milliseconds."""
 
 
 class Storage:
@@ -49,6 +53,8 @@ class Storage:
         self._checked: int | None = None
         self._boot = 0
         self._inode = 0
+        self._floor = Floor()
+        self._sealed_upto = 0
 
     def adopt(self, connection: apsw.Connection, *, boot: int) -> None:
         """Go on with a connection that recovery opened and committed on."""
@@ -63,6 +69,40 @@ class Storage:
         connection = self._open_connection()
         self._live = live_epochs(connection)
         self._narration.opened(connection)
+        self._floor = catalog.read_floor(connection)
+        self._sealed_upto = catalog.sealed_upto(connection)
+
+    @property
+    def unswept(self) -> int:
+        """Rows that lie in a segment and are still live."""
+        return max(self._sealed_upto - self._floor.seq, 0)
+
+    def sweep(self) -> None:
+        """Delete some of them: a transaction of its own, short enough not to hold up a commit."""
+        connection = self._open_connection()
+        upto = min(self._floor.seq + SWEEP_ROWS, self._sealed_upto)
+        chain: bytes | None = connection.execute("SELECT chain FROM entry WHERE seq = ?", (upto,)).get
+        if chain is None:  # the rows went before their floor was noted, which one transaction excludes
+            raise StorageFailed(f"entry {upto} was sealed and isn't live any more", seq=upto)
+        floor = Floor(upto, chain)
+
+        def delete(connection: apsw.Connection) -> None:
+            connection.execute("DELETE FROM entry WHERE seq <= ?", (upto,))
+            catalog.put_floor(connection, floor)
+
+        self.act(delete)
+        self._floor = floor
+
+    def act(self, change: Callable[[apsw.Connection], None]) -> None:
+        """A transaction of whatever ``change`` does; when it returns, all of it is on the disk."""
+        connection = self._open_connection()
+        connection.execute("BEGIN IMMEDIATE")
+        change(connection)
+        self._delay_sync()
+        connection.execute("COMMIT")
+        self._check_place()
+        self._synced = True
+        self._sealed_upto = catalog.sealed_upto(connection)
 
     def write(self, batch: Batch, events: list[TelemetryEvent]) -> None:
         """One transaction; when it returns, all of it is on the disk."""
@@ -106,7 +146,7 @@ class Storage:
         connection = self._open_connection()
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("UPDATE boot SET clean = 1, ended_ms = ? WHERE number = ?", (ended_ms, self._boot))
-        connection.execute("UPDATE meta SET checked = ifnull((SELECT max(seq) FROM entry), 0)")
+        connection.execute("UPDATE meta SET checked = ifnull((SELECT max(seq) FROM entry), checked)")
         self._delay_sync()
         connection.execute("COMMIT")
         self._delay_sync()
@@ -142,7 +182,7 @@ class Storage:
         finally:
             self._shared.release()
         self._readers.open()
-        return row or (0, chain.GENESIS)
+        return row or (self._floor.seq, self._floor.chain)
 
     def prove(self, batch: Batch) -> None:
         """The first transaction after ``reopen``: it syncs, so what was read there is on the disk when it returns."""

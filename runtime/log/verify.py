@@ -14,13 +14,17 @@ from runtime.abi.link import Row
 from runtime.durable.database import evict, open_reader
 from runtime.durable.locks import FileLock
 from runtime.log import schema
+from runtime.log.archive import FOLDER
+from runtime.log.catalog import Catalog, Floor, Sealed
 from runtime.log.inspection import check_structure
 from runtime.log.reader import LogReader
+from runtime.log.segment import check_file, damaged
 
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     """``ok`` when everything holds; else ``reason`` says what doesn't and ``first_bad_seq`` where, if it has a place.
 
+    Entries that were retired don't count; those that damage took are in ``lost`` and the log isn't ``ok``.
     ``truncated_chunks`` counts output groups that no ``final`` closes: interrupted emissions, not damage.
     """
 
@@ -32,6 +36,9 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     seq_monotonic: bool
     truncated_chunks: int
     integrity: str
+    segments: int = 0
+    retired_upto: int = 0
+    lost: int = 0
     first_bad_seq: int | None = None
     reason: str | None = None
 
@@ -46,18 +53,25 @@ def verify(folder: Path) -> Verification:
         raise SessionNotFound(f"{folder} holds no log", folder=str(folder))
     _evict_unused(folder, path)
     integrity, problem = _structure(folder, path)
-    entries, first, last, chunks, bad = _entries(folder)
+    noted, bad_segment = _segments(folder)
+    entries, first, last, chunks, bad = _entries(folder, noted)
     boots, unclean = _boots(folder)
+    bad = bad or bad_segment
     problem = problem or bad
+    lost = sum(gap.last - gap.first + 1 for gap in noted.lost)
     return Verification(
         ok=problem is None,
         entries=entries,
         last_seq=last,
         boots=boots,
         unclean_boots=unclean,
-        seq_monotonic=entries == 0 or last - first + 1 == entries,
+        seq_monotonic=entries == 0
+        or last - first + 1 - sum(gap.last - gap.first + 1 for gap in noted.lost if gap.first > first) == entries,
         truncated_chunks=chunks,
         integrity=integrity,
+        segments=len(noted.segments),
+        retired_upto=noted.retired,
+        lost=lost,
         first_bad_seq=(bad.facts.get("seq") or last + 1) if bad else None,
         reason=problem.message if problem else None,
     )
@@ -96,17 +110,51 @@ def _structure(folder: Path, path: Path) -> tuple[str, LogDamaged | None]:
     return "ok", None
 
 
-def _entries(folder: Path) -> tuple[int, int, int, int, LogDamaged | None]:
+def _segments(folder: Path) -> tuple[Catalog, LogDamaged | None]:
+    """What is noted outside the live rows, and the first thing that is wrong with it or with a segment's file."""
+    noted = Catalog(Floor(), [], [])
+    try:
+        noted = LogReader(folder).catalog()
+        noted.check()
+        for gap in noted.lost:
+            reason = decode(gap.body, gap.last).data.text  # type: ignore[union-attr]  # a gap's body is a message
+            return noted, LogDamaged(reason, seq=gap.first)
+        for sealed in noted.segments:
+            _check_segment(folder, sealed)
+    except LogDamaged as damage:
+        return noted, damage
+    return noted, None
+
+
+def _check_segment(folder: Path, sealed: Sealed) -> None:
+    path = folder / FOLDER / sealed.name
+    try:
+        if check_file(path)[1] != sealed.digest:
+            raise damaged(path, "it isn't the one that was noted")
+    except FileNotFoundError:
+        if any(each.name == sealed.name for each in LogReader(folder).catalog().segments):  # else it was retired
+            raise damaged(path, "it is missing") from None
+
+
+def _entries(folder: Path, noted: Catalog) -> tuple[int, int, int, int, LogDamaged | None]:
     """Count, first and last ``seq``, truncated groups, and the first damage, over the rows that hold."""
     fold, count, first, last = ChunkFold(), 0, 0, 0
+    gone = {gap.last for gap in noted.gaps}
     try:
         for row in LogReader(folder).rows():
+            if row.seq in gone or (not count and _is_told(row)):
+                continue  # it stands for entries that aren't there
             first = first or row.seq
             count, last = count + 1, row.seq
             _feed(fold, row)
     except LogDamaged as damage:
         return count, first, last, len(fold.truncated()), damage
     return count, first, last, len(fold.truncated()), None
+
+
+def _is_told(row: Row) -> bool:
+    """Whether a first entry is the one that tells of a retention that happened since the notes were read."""
+    return row.seq > 1 and row.body.startswith(b'{"type":"axon:system:message"') and b'"type":"retention"' in row.body
 
 
 def _feed(fold: ChunkFold, row: Row) -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 
 import apsw
 
@@ -25,6 +26,10 @@ CHECKPOINT_AGAIN_S = 5.0
 """How long after a checkpoint that failed the next one is tried: the write-ahead log holds everything meanwhile."""
 SPACE_S = 2.0
 """How often a full disk is looked at again."""
+SWEEP_S = 0.02
+"""The least time between two deletions of sealed rows."""
+OVERDUE_S = 0.2
+"""After so long without one they don't wait for a quiet moment any more."""
 
 
 class Writer:
@@ -59,6 +64,9 @@ class Writer:
         self._checkpoint_from = 0.0
         self.suspect: int | None = None  # a reader met damage here
         self.clean = False  # whether the end is to be marked as one
+        self._acts: deque[tuple[Callable[[apsw.Connection], None], Future[None]]] = deque()
+        self._acts_over = False
+        self._swept_at = 0.0
 
     def start(self) -> None:
         """Begin to write what is pending."""
@@ -68,13 +76,31 @@ class Writer:
         """Wait for its end. Blocks."""
         self._thread.join()
 
+    @property
+    def durable_seq(self) -> int:
+        """The last entry that is on the disk. Any thread."""
+        return self._durable_seq
+
+    def ask(self, act: Callable[[apsw.Connection], None]) -> Future[None]:
+        """Have a change made in a transaction of its own, between two commits of entries. Any thread.
+
+        It may be done again after an error, so doing it twice must change nothing. Cancelled when the writer ends.
+        """
+        future: Future[None] = Future()
+        self._acts.append((act, future))
+        self._pending.nudge()
+        if self._acts_over:  # it ended meanwhile
+            future.cancel()
+        return future
+
     def _run(self) -> None:
         try:
             self._watch_space(full=not self._reserve.take())
             while not self._pending.closed or self._pending:
-                batch = self._pending.take(SPACE_S if self._low else None)
+                batch = self._pending.take(self._wait_s())
                 if batch is not None:
                     self._attempt(batch, self._narration.due())
+                self._upkeep()
                 if self._low:
                     self._watch_space(full=not self._reserve.take())
             self._finish()
@@ -83,7 +109,39 @@ class Writer:
             raise
         finally:
             self._storage.close()
+            self._cancel_acts()
             self.ended()
+
+    def _wait_s(self) -> float | None:
+        """How long to wait for entries: there may be something else to do."""
+        if self._acts or self._storage.unswept:
+            return SWEEP_S
+        return SPACE_S if self._low else None
+
+    def _upkeep(self) -> None:
+        """One thing for the segments, when the time is good for it or when it has waited for long."""
+        waited = time.monotonic() - self._swept_at
+        if self._pending.closed or waited < (OVERDUE_S if self._pending else SWEEP_S):
+            return
+        try:
+            if self._acts:
+                self._storage.act(self._acts[0][0])
+                self._acts.popleft()[1].set_result(None)
+            elif self._storage.unswept:
+                self._storage.sweep()
+            else:
+                return
+        except (apsw.Error, OSError) as error:
+            self._regain(Batch(), error)
+            self._swept_at = time.monotonic() + SPACE_S  # it can wait, entries can't
+            return
+        self._swept_at = time.monotonic()
+        self._tidy()
+
+    def _cancel_acts(self) -> None:
+        self._acts_over = True
+        while self._acts:
+            self._acts.popleft()[1].cancel()
 
     def _attempt(self, batch: Batch, telemetry: bool) -> None:  # noqa: FBT001 - private, two callers
         events = self._narration.pack() if telemetry else []
