@@ -15,7 +15,7 @@ help:
 	@sed -n '2,4p' Makefile | sed 's/^# *//'
 
 run: $(READY)
-	@$(BIN)/axon run $(AGENT) $(if $(FOR),--for $(FOR)) $(if $(SUMMARY),--summary $(SUMMARY)) $(ARGS)
+	@$(BIN)/axon run "$(AGENT)" $(if $(FOR),--for "$(FOR)") $(if $(SUMMARY),--summary "$(SUMMARY)") $(ARGS)
 
 test: $(READY)
 	@$(BIN)/python -m pytest $(ARGS)
@@ -40,9 +40,10 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 check-system:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is missing: sudo apt install python3 python3-venv"; exit 1; }
+	@test -n "$(PYTHON)" && command -v "$(PYTHON)" >/dev/null || \
+	  { echo "Python isn't there$(if $(PYTHON), ($(PYTHON))): sudo apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
-	  { echo "$(PYTHON) is $$($(PYTHON) -V); Axon Edge needs 3.11 to 3.13: sudo apt install python3.11 python3.11-venv"; exit 1; }
+	  { echo "$(PYTHON) is $$($(PYTHON) -V); Axon Edge needs 3.11 to 3.13, as Debian 12 and 13 have: sudo apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "Python can't make virtual environments: sudo apt install $$($(PYTHON) -c 'import sys; print("python3.%d-venv" % sys.version_info[1])')"; exit 1; }
 

@@ -13,7 +13,7 @@ from axon.commands.interrupt import interrupt
 from axon.commands.run import run
 from axon.commands.say import say
 from axon.commands.stop import stop
-from axon.report import error_lines
+from axon.report import error_lines, unforeseen
 from capsule.errors import AxonError
 
 app = typer.Typer(
@@ -44,7 +44,7 @@ def main() -> None:
         print("the arguments must be UTF-8", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        print(error_lines(unforeseen(error)), file=sys.stderr)
         sys.exit(1)
 
 

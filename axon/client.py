@@ -42,6 +42,9 @@ class Control:
             self._greet()
         except BaseException as error:
             self._socket.close()
+            if isinstance(error, ConnectionRefusedError | FileNotFoundError):
+                message = f"no kernel runs for {folder}; the last one was killed"
+                raise AgentNotRunning(message, folder=str(folder)) from error
             if isinstance(error, OSError | msgspec.MsgspecError):
                 raise AgentNotRunning(f"the kernel of {folder} doesn't answer: {error}", folder=str(folder)) from error
             raise

@@ -59,6 +59,7 @@ def _write(data: Path, change: Callable[[StopLatch], None], *, alone: bool, clea
     if not alone and clearing:
         return {**report, "stopped": latch.latched, "recorded": False, "why": _STUCK}
     change(latch)
+    latch.note_unlogged()
     try:
         latch.save()
     except OSError as error:

@@ -13,6 +13,7 @@ import uvloop
 
 import cognets
 from axon.options import RunOptions
+from axon.report import error_lines, unforeseen
 from capsule.errors import AxonError
 from runtime.abi.summary import Summary
 from runtime.durable.files import write_durable
@@ -31,7 +32,26 @@ async def _inline_brain(link: Any, pages: Any, cognet_path: str) -> None:
     await run_brain(link, pages, cognet_path=cognet_path)
 
 
-async def _run(setup: Setup, broker: BrokerPlan, options: RunOptions, console: Console) -> Summary:
+def _asked(options: RunOptions) -> Asked:
+    return Asked(
+        folder=Path(options.folder),
+        session=options.session,
+        sandbox=options.sandbox,
+        inline=options.inline,
+        volatile_data=options.volatile_data,
+        profile=options.profile,
+    )
+
+
+def _pin(setup: Setup) -> None:
+    """The kernel's cores, before its threads exist; children begin with the same ones."""
+    cores = setup.profile.cores.usable("kernel", os.sched_getaffinity(0))
+    if cores:
+        os.sched_setaffinity(0, cores)
+
+
+async def _run(setup: Setup, broker: BrokerPlan, options: RunOptions, console: Console) -> tuple[Summary, bool]:
+    """The summary, and whether the run was what was asked for."""
     status = [sys.executable, "-P", "-m", "axon.status", str(options.folder)]
     kernel = Kernel(
         setup,
@@ -40,45 +60,39 @@ async def _run(setup: Setup, broker: BrokerPlan, options: RunOptions, console: C
         inline_brain=_inline_brain if options.inline else None,
         observers=[("status", status)] if options.status else [],
     )
-    return await kernel.run(options.for_s)
+    summary = await kernel.run(options.for_s)
+    return summary, kernel.failure is None and kernel.brain.loaded
 
 
-def _pin(setup: Setup) -> None:
-    """The kernel's cores, before any thread exists; children begin with the same ones."""
-    cores = setup.profile.cores.usable("kernel", os.sched_getaffinity(0))
-    if cores:
-        os.sched_setaffinity(0, cores)
+def _run_to_its_end(options: RunOptions, console: Console) -> int:
+    setup = Setup(_asked(options), shipped_cognets=SHIPPED_COGNETS)
+    _pin(setup)
+    wanted = setup.agent.broker
+    broker = plan(wanted.url, setup.data / "broker", ca_file=wanted.ca_file, version=wanted.protocol)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        summary, well = runner.run(_run(setup, broker, options, console))
+    if options.summary:
+        write_durable(Path(options.summary), msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
+    console.say(f"[kernel] ended in order; session {summary.session} has {summary.last_seq} entries")
+    if not well and summary.brain != "up":
+        console.say(f"[kernel] the brain never ran: {summary.brain}")
+    return 0 if well else 1
 
 
 def main() -> int:
-    """Run one agent as the JSON argument says."""
+    """Run one agent as the JSON argument says; exit status 1 when something named went wrong."""
     options = msgspec.json.decode(sys.argv[1], type=RunOptions)
-    console = Console()
+    console = Console(has_view=options.status and sys.stdout.isatty() and sys.stderr.isatty())
     try:
-        setup = Setup(
-            Asked(
-                folder=Path(options.folder),
-                session=options.session,
-                sandbox=options.sandbox,
-                inline=options.inline,
-                volatile_data=options.volatile_data,
-                profile=options.profile,
-            ),
-            shipped_cognets=SHIPPED_COGNETS,
-        )
-        _pin(setup)
-        wanted = setup.agent.broker
-        broker = plan(wanted.url, setup.data / "broker", ca_file=wanted.ca_file, version=wanted.protocol)
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            summary = runner.run(_run(setup, broker, options, console))
+        return _run_to_its_end(options, console)
     except AxonError as error:
-        console.say(str(error))
+        console.say(error_lines(error))
+        return 1
+    except OSError as error:
+        console.say(error_lines(unforeseen(error)))
         return 1
     finally:
         console.close()
-    if options.summary:
-        write_durable(Path(options.summary), msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
-    return 0
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def watch(control: Control, console: Console) -> None:
         _lines(control, console)
         return
     before: Beat | None = None
-    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+    with Live(console=console, auto_refresh=False, screen=True, vertical_overflow="crop") as live:
         while True:
             beat = _beat(control)
             live.update(table(beat, before, height=console.height), refresh=True)

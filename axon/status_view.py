@@ -10,6 +10,7 @@ from rich.text import Text
 from runtime.abi.summary import ChannelCounts, Summary
 
 MIN_ROWS = 4
+NOTICES = 3
 _CLOCKS_AGREE_S = 0.5
 _FIXED_LINES = 8
 """The title, the four lines of figures, two headings, and the line where the cursor stands."""
@@ -115,7 +116,7 @@ def _sandbox(summary: Summary) -> str:
 def _channels(summary: Summary, flow: Rates, rows: int) -> Table:
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("stimuli", no_wrap=True, max_width=24, overflow="ellipsis")
-    for name in ("/s", "received", "committed", "double", "refused", "gaps"):
+    for name in ("/s", "received", "committed", "duplicates", "rejected", "gaps"):
         grid.add_column(name, justify="right", no_wrap=True)
     names, left_out = _shown(summary.stimuli, rows)
     for name in names:
@@ -154,12 +155,14 @@ def _troubles(summary: Summary) -> list[str]:
     found = []
     if summary.stopped:
         found.append("EMERGENCY STOP is latched: `axon stop DIR --clear` clears it")
+    if summary.brain != "up":
+        found.append(f"BRAIN: {summary.brain.splitlines()[0]}")
     if summary.storage != "ok":
         found.append(f"STORAGE {summary.storage}: what is admitted isn't durable")
     refused = ", ".join(f"{code} {count:,}" for code, count in sorted(summary.refused.items()) if count)
     if refused:
         found.append(f"refused input: {refused}")
-    return found
+    return [*found, *summary.notices[-NOTICES:]]
 
 
 def _ms(value: float | None) -> str:

@@ -37,6 +37,7 @@ fps = 2
 
 [log]
 # commit_interval_ms = 0      # hold commits for so long, to spare an SD card
+# min_free_bytes = "2 GB"     # the oldest history goes when less is free
 
 [brain]
 # window_entries = 20000      # entries that the brain keeps in memory

@@ -47,13 +47,23 @@ def kernel_summary(folder: Path) -> Summary | None:
 
 
 def kernel(summary: Summary | None) -> Iterator[Check]:
-    """What the running kernel tells about its storage and about input it refused."""
+    """What the running kernel tells about its brain, its storage and the input it refused."""
     if summary is None:
         yield held("kernel", "not running")
         return
     yield held("kernel", f"running, session {summary.session}, {summary.last_seq} entries")
+    yield brain(summary.brain)
     yield storage_state(summary.storage)
     yield refused(summary.refused)
+
+
+def brain(state: str) -> Check:
+    """Whether the cognet is loaded and wakes."""
+    if state == "up":
+        return held("brain", "loaded")
+    if state == "loading":
+        return warning("brain", "still loading", fix="Its imports or boot hooks take long, or it ends again and again.")
+    return not_held("brain", state, fix="Correct the cognet; the kernel starts it again by itself.", essential=False)
 
 
 def storage_state(state: str) -> Check:

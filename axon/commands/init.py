@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +45,7 @@ def init(
     _write(folder / "boot.md", BOOT_MD.format(**words))
     _write(folder / ".gitignore", GITIGNORE)
     path.write_text(AXON_TOML.format(**words), encoding="utf-8")
-    typer.echo(f"Made the agent {words['name']!r} in {folder}. Start it: axon run {folder}")
+    typer.echo(f"Made the agent {words['name']!r} in {folder}. Start it: axon run {shlex.quote(str(folder))}")
 
 
 def _write(path: Path, text: str) -> None:

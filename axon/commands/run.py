@@ -93,8 +93,16 @@ def check(options: RunOptions) -> None:
     """Refuse here what the kernel would refuse, while nothing has been started."""
     agent = load_agent(Path(options.folder), choose_profile(options.profile))
     load_cognet(find_cognet(agent, SHIPPED_COGNETS))
-    if options.summary and not Path(options.summary).parent.is_dir():
-        raise typer.BadParameter(f"{options.summary}: no such folder", param_hint="--summary")
+    if options.summary:
+        _check_summary(Path(options.summary))
+
+
+def _check_summary(path: Path) -> None:
+    """Now, not when the figures of an hour are to be written."""
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"{path}: no such folder", param_hint="--summary")
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise typer.BadParameter(f"{path} can't be written", param_hint="--summary")
 
 
 def kernel_argv(options: RunOptions) -> list[str]:

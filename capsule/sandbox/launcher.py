@@ -131,7 +131,14 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     # No preexec_fn: it would run Python in a copy of a process that has threads.
     return subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, pass_fds=fds, env=env, cwd=cwd
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        pass_fds=fds,
+        env=env,
+        cwd=cwd,
+        start_new_session=True,  # Ctrl-C at the terminal is for the kernel, which then ends this one in order
     )
 
 

@@ -245,6 +245,13 @@ class CallInvalid(AxonError, TypeError):
 # -- commands --------------------------------------------------------------------------------------
 
 
+class SystemRefused(AxonError, OSError):
+    """The operating system refused a file or a folder that a command needs."""
+
+    code = "SYSTEM_REFUSED"
+    hint = "Check that the path is what was meant, and that this user may read and write there."
+
+
 class AgentExists(AxonError, FileExistsError):
     """The folder holds an agent already, which isn't overwritten."""
 

@@ -65,13 +65,19 @@ class Reply(_Message, frozen=True):
     error: WireError | None = None
 
 
+class Retired(_Message, frozen=True):
+    """Entries before ``first_seq`` can't be read any more: the log keeps within its bounds."""
+
+    first_seq: int
+
+
 class Stop(_Message, frozen=True):
     """Shut down: admit no wake, interrupt the open ones, run the shutdown hooks, then say ``Stopped``."""
 
     grace_s: float
 
 
-FromKernel: TypeAlias = Welcome | Entries | Reply | Stop
+FromKernel: TypeAlias = Welcome | Entries | Retired | Reply | Stop
 
 # -- brain to kernel -------------------------------------------------------------------------------
 

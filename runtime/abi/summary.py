@@ -78,3 +78,7 @@ class Summary(_Part, frozen=True, kw_only=True):
     storage: str
     stopped: bool
     refused: dict[str, int]
+    brain: str = "up"
+    """``up``, ``loading``, or why it can't be loaded."""
+    notices: list[str] = []
+    """What the kernel last said to the person at its terminal."""

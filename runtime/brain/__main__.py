@@ -12,6 +12,7 @@ import uvloop
 
 from capsule.errors import AxonError
 from capsule.sandbox.lock import lock_down
+from runtime.abi.errors import BrainLost
 from runtime.brain.brain import run_brain
 
 
@@ -27,7 +28,8 @@ def main(argv: list[str]) -> int:
     try:
         runner.run(run_brain(link, pages, whole_process=True))
     except AxonError as error:
-        print(f"brain: {error}", file=sys.stderr)
+        if isinstance(error, BrainLost):  # of all else the kernel has been told, and says it
+            print(f"{error}", file=sys.stderr)
         return 1
     return 0
 

@@ -20,6 +20,7 @@ from runtime.abi.telemetry import (
     WakesMissed,
 )
 from runtime.kernel.brain_link import BrainLink
+from runtime.kernel.brain_sandbox import COGNET_INSIDE
 from runtime.kernel.narrator import Narrator
 from runtime.kernel.setup import Setup
 from runtime.kernel.statistics import Statistics
@@ -53,7 +54,7 @@ class BrainHost:
         self.folded = 0
         self.first_wake_ms: float | None = None
         self.loaded = False
-        self.failure: AxonError | None = None
+        self._failure = ""
 
     # -- lives -------------------------------------------------------------------------------------
 
@@ -79,6 +80,11 @@ class BrainHost:
         if self.link:
             self.link.stream(rows)
 
+    def retire(self, first_seq: int) -> None:
+        """The log's oldest entries were retired."""
+        if self.link:
+            self.link.retire(first_seq)
+
     def watch(self) -> None:
         """End a brain that says nothing or reads nothing; called several times in each heartbeat."""
         link = self.link
@@ -87,7 +93,10 @@ class BrainHost:
         limit_s = self._setup.agent.brain.heartbeat_s if link.loaded else LOAD_GRACE_S
         silent_s = (mono_us() - link.heard_us) / 1e6
         if silent_s > limit_s:
-            self._kill(f"no heartbeat for {silent_s:.1f} s (heartbeat_s = {limit_s:g})")
+            self._kill(
+                f"no heartbeat for {silent_s:.1f} s (heartbeat_s = {limit_s:g}): something in it blocks; "
+                "await instead (asyncio.sleep for time.sleep, asyncio.to_thread for slow calls)"
+            )
             link.close()
         elif not link.loaded and not self._slow and mono_us() - link.began_us > LOAD_GRACE_S * 1e6:
             self._slow = True
@@ -105,6 +114,21 @@ class BrainHost:
             await asyncio.wait_for(self.link.stopped.wait(), grace_s + 1.0)
         except TimeoutError:
             self._say("[brain] didn't finish its shutdown hooks in time")
+
+    @property
+    def state(self) -> str:
+        """``up``, ``loading``, or why it can't be loaded."""
+        return self._failure or ("up" if self.link and self.link.loaded and self.link.connected else "loading")
+
+    def _told(self, error: str) -> str:
+        """What happened, and the line of the cognet's own code that it came from, as one line."""
+        what, *places = self._at_home(error).strip().splitlines()
+        own = [place.strip() for place in places if not place.strip().startswith(("brain/", "abi/", "asyncio/"))]
+        return f"{what} ({own[-1]})" if own else what
+
+    def _at_home(self, text: str) -> str:
+        """Paths as the person knows them, not as the sandbox shows them."""
+        return text.replace(COGNET_INSIDE, str(self._setup.cognet.folder))
 
     def _welcome(self, cognet_path: str) -> Welcome:
         agent, cognet, log = self._setup.agent, self._setup.cognet, self._setup.log
@@ -133,17 +157,17 @@ class BrainHost:
         """The boot hooks are done."""
         if not self.loaded:
             self.folded = message.folded
-        self.failure = None
+        self._failure = ""
         self.loaded = True
         name = self._setup.agent.agent.cognet
         self._narrator.tell("cognet:load:complete", LoadedFact(name=name, took_us=message.took_us))
 
     def brain_failed(self, error: AxonError) -> None:
         """The cognet can't be loaded."""
-        self.failure = error
-        self._say(f"[brain] {error}")
+        self._failure = self._at_home(str(error))
+        self._say(f"[brain] {self._failure}")
         name = self._setup.agent.agent.cognet
-        self._narrator.tell("cognet:load:failed", LoadedFact(name=name, error=str(error)))
+        self._narrator.tell("cognet:load:failed", LoadedFact(name=name, error=self._failure))
 
     def wake_began(self, message: Admitted) -> None:
         """A wake was admitted."""
@@ -161,7 +185,7 @@ class BrainHost:
         """A wake ended."""
         self._statistics.wakes.ended(message.ordinal, message.outcome)
         if message.error:
-            self._say(f"[brain] wake {message.ordinal} failed: {message.error.strip().splitlines()[-1]}")
+            self._say(f"[brain] wake {message.ordinal} failed: {self._told(message.error)}")
         self._narrator.tell(
             "kernel:wake:settled",
             WakeSettled(
@@ -181,8 +205,10 @@ class BrainHost:
         self._narrator.tell("kernel:wake:missed", WakesMissed(count=message.count, reason=message.reason))
 
     def brain_told(self, event: TelemetryEvent) -> None:
-        """Checked telemetry of the cognet."""
+        """Checked telemetry of the cognet; its warnings and errors are also said to the person."""
         self._narrator.pass_on(event)
+        if event.type in ("cognet:log:warning", "cognet:log:error"):
+            self._say(f"[brain] {self._told(event.data.message)}")
 
     def brain_refused(self, error: AxonError) -> None:
         """It broke the protocol."""

@@ -27,6 +27,7 @@ from runtime.abi.link import (
     LoadFailed,
     Missed,
     Reply,
+    Retired,
     Row,
     Stop,
     Stopped,
@@ -147,6 +148,11 @@ class BrainLink(asyncio.Protocol):
         if not self._outgoing:
             asyncio.get_running_loop().call_soon(self._flush)
         self._outgoing += rows
+
+    def retire(self, first_seq: int) -> None:
+        """Entries before ``first_seq`` were retired; a brain that wasn't welcomed yet hears it in the welcome."""
+        if self._greeted and self._transport is not None:
+            self._write(Retired(first_seq))
 
     def _flush(self) -> None:
         rows, self._outgoing = self._outgoing, []

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -43,6 +44,7 @@ from runtime.kernel.statistics import Statistics
 from runtime.kernel.storage_news import StorageNews
 from runtime.kernel.store import Store
 from runtime.kernel.supervisor import Row, Supervisor
+from runtime.log.settings import Recovery
 from runtime.mqtt.broker import BrokerPlan
 
 TICK_S = 1.0
@@ -76,6 +78,7 @@ class Kernel:
         self._agent = setup.agent.agent.name
         self._stopping = asyncio.Event()
         self._background: list[asyncio.Task[Any]] = []
+        self.failure: BaseException | None = None
         self.statistics = Statistics()
         self._bus = Bus()
         self._narrator = Narrator(setup.log, self._bus)
@@ -166,6 +169,7 @@ class Kernel:
     async def _start(self) -> None:
         loop = asyncio.get_running_loop()
         self._log.on_admitted = self.brain.stream
+        self._log.on_retired = self.brain.retire
         self._log.on_durable = self._durable
         self._log.on_page = self.brain.heard
         StorageNews(self._log, narrator=self._narrator, say=self._console.say).listen(loop)
@@ -220,6 +224,7 @@ class Kernel:
         self._stopping.set()
         await self._sample()
         self._narrator.tell("kernel:shutdown", Fact())
+        self._supervisor.retire("brain")
         await self.brain.stop(GRACE_S)
         await self._supervisor.end("brain")
         await asyncio.gather(*(self._supervisor.end(s.name) for s in self._setup.agent.sensors))
@@ -294,14 +299,29 @@ class Kernel:
             "broker": self._broker.kind,
         }
         self._narrator.tell("kernel:boot", Fact(facts=facts))
+        self._say_boot(setup.log.recovery)
         if not setup.sandboxed:
             why = "inline" if setup.asked.inline else "--no-sandbox"
             self._record("sandbox", f"the brain runs without a sandbox ({why})", why=why)
         if setup.asked.volatile_data:
             self._record("storage", "the data folder may lose what was acknowledged (--volatile-data)")
+        for change in setup.latch.take_unlogged():
+            kind = "stop" if change.latched else "stop-cleared"
+            text = f"emergency stop {'by' if change.latched else 'cleared by'} {change.by} while no kernel ran"
+            self._record(kind, f"{text}: {change.reason}" if change.reason else text, by=change.by, ms=change.ms)
         if setup.latch.latched:
             self._record("stop", "the emergency stop is latched from before this start", by=setup.latch.state.by)
             self._console.say("[kernel] the emergency stop is latched; `axon stop DIR --clear` clears it")
+
+    def _say_boot(self, found: Recovery) -> None:
+        """What a person wants to know before the figures."""
+        if found.damage:
+            kept = f"; the damaged file is kept as {found.set_aside}" if found.set_aside else ""
+            self._console.say(f"[kernel] the log was damaged: {found.damage}; {found.replayed} entries are whole{kept}")
+        elif not found.clean_before:
+            self._console.say(f"[kernel] the run before didn't end in order; its {found.replayed} entries are whole")
+        elif found.replayed:
+            self._console.say(f"[kernel] going on with session {self._setup.session.id}: {found.replayed} entries")
 
     def _record(self, kind: str, text: str, **facts: Any) -> None:
         """A fact of the machine goes into the log; where that is full or failed, telemetry still has it."""
@@ -369,6 +389,7 @@ class Kernel:
             refused=self.ingest.refused | self._command_refusals.totals,
             counts=self.ingest.counts,
             stopped=self._emergency.latched,
+            notices=list(self._console.notices),
         )
 
     # -- tasks -------------------------------------------------------------------------------------
@@ -382,7 +403,12 @@ class Kernel:
     def _finished(self, task: asyncio.Task[Any]) -> None:
         """A defect in a background task ends the run loudly, not silently."""
         self._background.remove(task)
-        if not task.cancelled() and (error := task.exception()):
-            self._console.say(f"[kernel] {type(error).__name__}: {error}")
-            self._stopping.set()
-            raise error
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        self.failure = error
+        self._stopping.set()
+        if isinstance(error, AxonError):
+            self._console.say(f"[kernel] {error}")
+        else:
+            for line in traceback.format_exception(error):
+                self._console.say(f"[kernel] {line.rstrip()}")

@@ -16,6 +16,7 @@ def reckon(
     counts: dict[str, ChannelCounts],
     refused: dict[str, int],
     stopped: bool,
+    notices: list[str],
 ) -> Summary:
     """The figures since counting began; memory only."""
     log, recovery = setup.log, setup.log.recovery
@@ -44,6 +45,8 @@ def reckon(
         storage="full" if log.low_space and log.state == "ok" else log.state,
         stopped=stopped,
         refused=dict(refused),
+        brain=brain.state,
+        notices=notices,
     )
 
 

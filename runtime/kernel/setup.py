@@ -62,6 +62,11 @@ class Setup:
                     commit_interval_ms=self.agent.log.commit_interval_ms,
                     sync_delay_ms=self.agent.log.sync_delay_ms,
                     volatile_data=asked.volatile_data,
+                    seal_bytes=self.agent.log.seal_bytes,
+                    seal_age_s=self.agent.log.seal_age_s,
+                    retain_bytes=self.agent.log.retain_bytes,
+                    retain_age_s=self.agent.log.retain_age_s,
+                    min_free_bytes=self.agent.log.min_free_bytes,
                 ),
                 media=self.media,
             )

@@ -10,15 +10,20 @@ from runtime.abi.clock import wall_ms
 from runtime.durable.files import write_durable
 
 FILE = "stop.json"
+MAX_UNLOGGED = 100
 
 
-class StopState(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the agent is stopped, who did that, why, and when by the wall clock."""
+class StopState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether the agent is stopped, who did that, why, and when by the wall clock.
+
+    ``unlogged`` are changes that were made while no kernel ran; the next one puts them into the log.
+    """
 
     latched: bool
     by: str = ""
     reason: str = ""
     ms: int = 0
+    unlogged: tuple[StopState, ...] = ()
 
 
 class StopLatch:
@@ -48,11 +53,24 @@ class StopLatch:
     def latch(self, *, by: str, reason: str = "") -> None:
         """Stop, in memory, now; the first reason stays."""
         if not self.state.latched:
-            self.state = StopState(latched=True, by=by, reason=reason, ms=wall_ms())
+            self.state = StopState(latched=True, by=by, reason=reason, ms=wall_ms(), unlogged=self.state.unlogged)
 
     def clear(self, *, by: str) -> None:
         """A person says that moving is safe again."""
-        self.state = StopState(latched=False, by=by, ms=wall_ms())
+        self.state = StopState(latched=False, by=by, ms=wall_ms(), unlogged=self.state.unlogged)
+
+    def note_unlogged(self) -> None:
+        """The present state was reached beside the log: keep it for the next kernel to record."""
+        earlier = self.state.unlogged[-MAX_UNLOGGED:]
+        self.state = msgspec.structs.replace(
+            self.state, unlogged=(*earlier, msgspec.structs.replace(self.state, unlogged=()))
+        )
+
+    def take_unlogged(self) -> tuple[StopState, ...]:
+        """What the log still lacks; from now on it is the caller's to record."""
+        taken = self.state.unlogged
+        self.state = msgspec.structs.replace(self.state, unlogged=())
+        return taken
 
     def save(self) -> None:
         """Make the present state durable; blocking."""

@@ -61,6 +61,11 @@ class Supervisor:
             self._tell("kernel:process:killed", ProcessChanged(name=name, pid=child.process.pid, reason=reason))
             child.process.signal(signal.SIGKILL)
 
+    def retire(self, name: str) -> None:
+        """It is about to end by itself, and that is its end."""
+        if name in self.children:
+            self.children[name].wanted = False
+
     async def end(self, name: str, *, grace_s: float = 2.0) -> None:
         """SIGTERM, then SIGKILL after the grace; returns when it is gone."""
         child = self.children.get(name)
@@ -103,7 +108,7 @@ class Supervisor:
     def _ended(self, child: Child, code: int) -> None:
         process, name = child.process, child.row.name
         reason, child.kill_reason = child.kill_reason, ""
-        if not reason and process and process.last_words:
+        if not reason and code and process and process.last_words:
             reason = process.last_words[-1]
         self._tell(
             "kernel:process:ended",
@@ -113,7 +118,8 @@ class Supervisor:
         )
         child.gone.set()
         if child.wanted and not (child.row.quick and code == 0):
-            self._say(f"[{name}] ended with {code}; starting it again in {child.wait_s:.1f} s. {reason}".rstrip())
+            why = f": {reason}" if reason else ""
+            self._say(f"[{name}] ended with {code}; starting it again in {child.wait_s:.1f} s{why}")
             self._again(child)
 
     def _again(self, child: Child) -> None:

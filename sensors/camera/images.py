@@ -41,7 +41,7 @@ class ImagesCamera:
         if not self._paths:
             raise SourceUnreadable(
                 f"no file matches {plan.argument!r}",
-                hint=f"the glob is relative to {Path.cwd()}; put pictures there or change `source`",
+                hint="put pictures there, or change `source` in axon.toml (relative paths begin at the agent's folder)",
             )
         self._read(self._paths[0])
 

@@ -34,7 +34,8 @@ class VideoCamera:
         self.channels = (plan.channel,)
         if not self._path.is_file():
             raise SourceUnreadable(
-                f"there is no file {plan.argument!r}", hint=f"the path is relative to {Path.cwd()}; correct `source`"
+                f"there is no file {plan.argument!r}",
+                hint="correct `source` in axon.toml; a relative path begins at the agent's folder",
             )
         self._video = self._open()
         self._first: Pixels | None = self._next()

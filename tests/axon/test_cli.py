@@ -43,7 +43,7 @@ def test_what_the_system_refuses_is_one_line(axon, tmp_path):
     (tmp_path / "file").touch()
     ended = axon("init", tmp_path / "file/robot")
     assert ended.status == 1
-    assert ended.err.startswith("NotADirectoryError: ")
+    assert ended.err.startswith("SYSTEM_REFUSED: ")
     assert len(ended.err.splitlines()) == 1
 
 

@@ -119,8 +119,11 @@ def test_every_profile_is_documented_with_its_values(name):
     (row,) = [line for line in text("configuration.md").splitlines() if line.startswith(f"| `{name}`")]
     profile = load(name)
     media = profile.media
-    for value in (profile.log.commit_interval_ms, media.store, format_size(media.max_bytes), media.max_age_s):
+    log, sizes = profile.log, (profile.log.seal_bytes, profile.log.min_free_bytes, media.max_bytes)
+    for value in (log.commit_interval_ms, *map(format_size, sizes), media.store, media.max_age_s):
         assert f"| {value} |" in row
+    assert f"`log.seal_age_s` is {log.seal_age_s:g}" in text("configuration.md")
+    assert (log.retain_bytes, log.retain_age_s) == (0, 0)
 
 
 @pytest.mark.parametrize("code", sorted(error_classes().keys() - {AxonError.code}))

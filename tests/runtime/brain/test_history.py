@@ -114,8 +114,80 @@ def test_a_window_that_moves_on_while_reading_loses_nothing(log, entries, pages)
     assert found == entries[300:600]
 
 
-def test_entries_retired_from_the_log_are_skipped(session_with, entries):
-    assert list(session_with(0, first_seq=700).get()) == entries[699:]
+class Retiring:
+    """A small log of which entries can be retired: it tells of them as the real one does."""
+
+    def __init__(self, small_kernel, log):
+        self._served = log.page
+        self.small = small_kernel.SmallLog()
+        self.small.rows = log.rows
+        self.small.page = self.page
+        self.last_retired = 0
+        self.told = next(row.body for row in small_kernel_rows(small_kernel))
+
+    def page(self, request):
+        if request.after >= self.last_retired:
+            return self._served(request)
+        seq = min(self.last_retired, request.upto)
+        return link.Page(seq, 1, b"[%b]" % self.told) if seq > request.after else link.Page(request.after + 1, 0)
+
+
+def small_kernel_rows(small_kernel):
+    log = small_kernel.SmallLog()
+    log.admit("axon:system:message", {"type": "retention", "text": "gone", "facts": {}})
+    return log.rows
+
+
+@pytest.fixture
+def retiring(small_kernel, log):
+    retiring = Retiring(small_kernel, log)
+    mine, theirs = socket.socketpair()
+    thread = retiring.small.serve_pages(theirs)
+    window = Window(capacity=100, log_end=log.last_seq)
+    for row in log.rows[-100:]:
+        window.append(row.seq, row.body)
+    pages = Pages(mine)
+    retiring.session = Session(window=window, pages=pages, first_seq=1)
+    yield retiring
+    pages.close()
+    thread.join(20)
+
+
+def seqs_of(history):
+    return [entry.seq for entry in history]
+
+
+@pytest.mark.parametrize("retired", [1, 256, 400, 950])
+def test_what_was_retired_is_told_in_its_place_while_the_brain_runs(retiring, entries, retired):
+    session = retiring.session
+    assert list(session.get()) == entries
+    retiring.last_retired = retired
+    session.retire(retired + 1)
+    history = session.get()
+    assert history[0].data.type == "retention"
+    assert len(history) == len(entries) - retired + 1
+    assert seqs_of(history) == list(range(retired, 1001))
+    assert list(history)[1:] == entries[retired:]
+    assert list(session.get(after=retired)) == entries[retired:]
+    assert history[1] == entries[retired]
+
+
+def test_a_range_that_was_retired_whole_is_told_and_not_cheated(retiring):
+    retiring.last_retired = 500
+    retiring.session.retire(501)
+    history = retiring.session.get(after=100, upto=200)
+    assert [(entry.seq, entry.data.type) for entry in history] == [(200, "retention")]
+    assert history[0].data.type == "retention"
+
+
+def test_a_reader_in_the_middle_of_what_is_retired_goes_on_behind_it(retiring, entries):
+    reading = iter(retiring.session.get())
+    assert [next(reading) for _ in range(256)] == entries[:256]
+    retiring.last_retired = 700
+    rest = list(reading)
+    told = [entry for entry in rest if entry.type == "axon:system:message"]
+    assert [entry.seq for entry in told] == [700]
+    assert rest[-300:] == entries[700:]
 
 
 def test_reads_are_counted(session_with):

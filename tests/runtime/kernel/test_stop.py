@@ -43,3 +43,16 @@ def test_an_unreadable_file_means_latched(tmp_path: Path, content: bytes) -> Non
 def test_a_folder_in_its_place_means_latched(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     assert StopLatch.load(tmp_path).latched
+
+
+def test_what_was_done_beside_the_log_waits_for_the_next_kernel(tmp_path: Path) -> None:
+    latch = StopLatch.load(tmp_path)
+    latch.latch(by="ann", reason="smoke")
+    latch.note_unlogged()
+    latch.clear(by="bob")
+    latch.note_unlogged()
+    latch.save()
+    found = StopLatch.load(tmp_path)
+    assert [(change.latched, change.by) for change in found.take_unlogged()] == [(True, "ann"), (False, "bob")]
+    found.save()
+    assert StopLatch.load(tmp_path).take_unlogged() == ()
