@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -60,7 +61,13 @@ class Victim(Agent):
 
 
 def made(folder: Path, cognet: str = "mirror", *, config: str = "", sensors: bool = False) -> Victim:
-    return Victim(folder, cognet=cognet, config=config, sensors=sensors)
+    agent = Victim(folder, cognet=cognet, config=config, sensors=sensors)
+    own = HERE / "cognets" / cognet
+    if own.is_dir():
+        shutil.copytree(own, folder / "cognet")
+        file = folder / "axon.toml"
+        file.write_text(file.read_text().replace(f'cognet = "{cognet}"', 'cognet = "cognet"'))
+    return agent
 
 
 @pytest.fixture

@@ -60,6 +60,10 @@ class Robot:
     def until_storage_is(self, *states: str) -> None:
         until(lambda: self.agent.storage() in states, f"storage is {states}: {self.agent.words()[-2000:]}")
 
+    def until_told(self, line: str, *, since: int) -> None:
+        """A thread of its own writes to the terminal."""
+        until(lambda: line in self.agent.words()[since:], f"{line!r} is said")
+
     def comes_back(self) -> None:
         """The fault has ended: recording resumes by itself, and nothing that was acknowledged is missing."""
         self.disk.heal()
@@ -114,14 +118,14 @@ def test_a_disk_that_refuses_the_log(robot: Robot, fault: str) -> None:
     words = len(robot.agent.words())
     robot.disk.command(faults=[FAILING[fault]])
     robot.until_storage_is("failed")
-    assert "[kernel] storage is failed: " in robot.agent.words()[words:]
+    robot.until_told("[kernel] storage is failed: ", since=words)
     assert robot.refused() == "STORAGE_FAILED"
     robot.agent.wakes_go_on()
     report = robot.stop()
     assert not report["recorded"]
     assert report["why"]
     robot.comes_back()
-    assert "[kernel] storage is ok" in robot.agent.words()[words:]
+    robot.until_told("[kernel] storage is ok", since=words)
 
 
 def test_writes_that_are_cut_short_are_finished(robot: Robot) -> None:
@@ -152,7 +156,7 @@ def test_a_full_disk(robot: Robot) -> None:
     robot.disk.command(leave=0)
     until(lambda: robot.refused(LONG) == "LOG_BACKLOG_FULL", "new stimuli are refused")
     robot.until_storage_is("full")
-    assert "[kernel] storage is full: " in robot.agent.words()[words:]
+    robot.until_told("[kernel] storage is full: ", since=words)
     assert not (session / "media.db").exists()
     assert not (session / "log.reserve").exists()
     told, seq = robot.last_told(), robot.agent.summary()["last_seq"]
@@ -174,7 +178,7 @@ def test_a_disk_without_a_byte_left(robot: Robot) -> None:
 
 
 def test_a_sync_that_takes_two_seconds(robot: Robot) -> None:
-    robot.disk.fail("sync", delay_s=2.0)
+    robot.disk.fail("sync", file=LOG, delay_s=2.0)
     robot.say("slowly")
     robot.agent.wakes_go_on()
     robot.stop()
