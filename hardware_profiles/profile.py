@@ -43,9 +43,16 @@ class Cores(_Part, frozen=True, kw_only=True):
 
 
 class LogDefaults(_Part, frozen=True, kw_only=True):
-    """How the log spares the board's storage; milliseconds a commit may be held."""
+    """How the log spares the board's storage: milliseconds a commit may be held, when entries are sealed (bytes,
+    seconds), and what the sealed ones may take: bytes, seconds, and what must stay free; 0 for no such bound.
+    """
 
     commit_interval_ms: Annotated[int, Meta(ge=0, le=10_000)]
+    seal_bytes: Annotated[int, Meta(ge=0)]
+    seal_age_s: Annotated[float, Meta(ge=0)]
+    retain_bytes: Annotated[int, Meta(ge=0)] = 0
+    retain_age_s: Annotated[float, Meta(ge=0)] = 0
+    min_free_bytes: Annotated[int, Meta(ge=0)] = 0
 
 
 class MediaDefaults(_Part, frozen=True, kw_only=True):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 from runtime.abi.errors import WireError
 from runtime.abi.telemetry import TelemetryEvent
@@ -13,6 +14,12 @@ LINK_PROTOCOL = "axon-link/1"
 PAGE_PROTOCOL = "axon-pages/1"
 PAGE_ENTRIES = 256
 ABI_VERSION = "1"
+
+
+Small = Annotated[int, Meta(ge=0, le=2**31)]
+Micros = Annotated[int, Meta(ge=0, le=2**53)]
+Place = Annotated[int, Meta(ge=0, le=2**53)]
+"""What a brain may claim: bounds that keep a hostile one's numbers out of the kernel's own."""
 
 
 class _Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -85,8 +92,8 @@ FromKernel: TypeAlias = Welcome | Entries | Retired | Reply | Stop
 class Loaded(_Message, frozen=True):
     """The cognet is loaded and its boot hooks are done; ``folded`` entries were read through the store."""
 
-    folded: int
-    took_us: int
+    folded: Small
+    took_us: Micros
 
 
 class LoadFailed(_Message, frozen=True):
@@ -109,27 +116,27 @@ class Admitted(_Message, frozen=True):
     """A wake began in the brain; the kernel is told, not asked. ``late_us`` is None when nothing was due."""
 
     wake_id: str
-    ordinal: int
-    late_us: int | None
-    overlap: int
+    ordinal: Small
+    late_us: Micros | None
+    overlap: Small
 
 
 class Ended(_Message, frozen=True):
     """A wake ended: ``outcome`` is ``complete``, ``failed`` or ``interrupted``; ``upto_seq`` what it had seen."""
 
     wake_id: str
-    ordinal: int
+    ordinal: Small
     outcome: str
-    ticks: int
-    took_us: int
-    upto_seq: int
+    ticks: Small
+    took_us: Micros
+    upto_seq: Place
     error: str | None = None
 
 
 class Missed(_Message, frozen=True):
     """Periods a clock skipped, or admissions that waited."""
 
-    count: int
+    count: Small
     reason: str  # "clock" or "overlap"
 
 
@@ -142,7 +149,7 @@ class Told(_Message, frozen=True):
 class Heartbeat(_Message, frozen=True):
     """The brain's loop turns."""
 
-    mono_us: int
+    mono_us: Micros
 
 
 class Stopped(_Message, frozen=True):
@@ -167,6 +174,6 @@ class Page(msgspec.Struct, frozen=True, array_like=True):
     """A JSON array of bodies with consecutive ``seq`` from ``first_seq``; ``count`` of them, 0 at the end."""
 
     first_seq: int
-    count: int
+    count: Small
     bodies: bytes = b"[]"
     error: WireError | None = None

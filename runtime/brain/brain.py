@@ -21,6 +21,7 @@ from runtime.abi.link import (
     Heartbeat,
     Loaded,
     LoadFailed,
+    Retired,
     Row,
     Stop,
     Stopped,
@@ -207,6 +208,8 @@ class Life:
                 self._welcomed.set_result(self._new_brain(message))
             case Entries(rows) if self._welcomed.done():
                 self._welcomed.result().take(rows)
+            case Retired(first_seq) if self._welcomed.done():
+                self._welcomed.result().session.retire(first_seq)
             case Stop(grace_s):
                 if not self._stop.done():
                     self._stop.set_result(grace_s)

@@ -20,14 +20,32 @@ class Reads:
         self.count = 0
 
 
+class Start:
+    """Where readable entries begin; it moves while the brain runs, when the kernel retires the oldest."""
+
+    __slots__ = ("first_seq",)
+
+    def __init__(self, first_seq: int) -> None:
+        self.first_seq = max(first_seq, 1)
+
+    def first_after(self, after: int, *, upto: int) -> int:
+        """The first entry to be given: where older ones were asked for, one that tells of them stands before all."""
+        told = min(self.first_seq - 1, upto)
+        return max(told, after + 1, 1)
+
+
 class History(Sequence[Entry]):
     """Entries ``first`` to ``last`` in ``seq`` order, decoded as they are read.
+
+    Where entries were retired, or lost to damage, the kernel gives one ``axon:system:message`` in the place of the
+    last of them; when more are retired while this is read, their places can't be indexed any more.
 
     Iterating is what is fast; an index or a slice is as cheap as the place it names. Its end doesn't
     move: entries admitted later are not in it.
     """
 
-    def __init__(self, *, window: Window, pages: Pages, reads: Reads, first: int, last: int) -> None:
+    def __init__(self, *, window: Window, pages: Pages, reads: Reads, start: Start, first: int, last: int) -> None:
+        self._start = start
         self._window = window
         self._pages = pages
         self._reads = reads
@@ -51,7 +69,7 @@ class History(Sequence[Entry]):
     def _resident(self, seq: int) -> list[Entry] | None:
         """A batch from the window, None when ``seq`` isn't there."""
         last = min(self._last, self._window.resident_upto, seq + PAGE_ENTRIES - 1)
-        bodies = self._window.bodies(seq, last) if last >= seq else None
+        bodies = self._window.bodies(seq, last) if last >= seq >= self._start.first_seq else None
         return None if bodies is None else decode_page(b"[" + b",".join(bodies) + b"]", seq)
 
     def _paged(self, seq: int) -> list[Entry]:
@@ -80,23 +98,31 @@ class History(Sequence[Entry]):
             window=self._window,
             pages=self._pages,
             reads=self._reads,
+            start=self._start,
             first=self._first + start,
             last=self._first + stop - 1,
         )
 
     def _at(self, seq: int) -> Entry:
-        bodies = self._window.bodies(seq, seq)
+        bodies = self._window.bodies(seq, seq) if seq >= self._start.first_seq else None
         if bodies is not None:
             return decode(bodies[0], seq)
         page_after = (seq - 1) // PAGE_ENTRIES * PAGE_ENTRIES
         if self._cached[0] != page_after or not self._cached[1]:
-            page = self._pages.read(page_after, page_after + PAGE_ENTRIES)
-            self._cached = (page_after, decode_page(page.bodies, page.first_seq))
+            self._cached = (page_after, self._range(page_after, min(page_after + PAGE_ENTRIES, self._last)))
         for entry in self._cached[1]:
             if entry.seq == seq:
                 return entry
         self._cached = (0, [])
         raise IndexError(f"entry {seq} isn't readable any more")
+
+    def _range(self, after: int, upto: int) -> list[Entry]:
+        """Entries of that range, in as many pages as the kernel makes of them."""
+        entries: list[Entry] = []
+        while after < upto and (page := self._pages.read(after, upto)).count:
+            entries += decode_page(page.bodies, page.first_seq)
+            after = entries[-1].seq
+        return entries
 
     def __eq__(self, other: object) -> bool:
         """The model is the log: a list of folded entries can be compared with this."""
@@ -117,18 +143,27 @@ class Session:
         self.reads = Reads()
         self._window = window
         self._pages = pages
-        self._first_seq = max(first_seq, 1)
+        self._start = Start(first_seq)
+
+    def retire(self, first_seq: int) -> None:
+        """Entries before ``first_seq`` are gone from now on."""
+        self._start.first_seq = max(first_seq, self._start.first_seq)
 
     def get(self, *, after: int | None = None, upto: int | None = None) -> History:
-        """Entries newer than ``after`` (default: all), none above ``upto``, in ``seq`` order; never waits."""
+        """Entries newer than ``after`` (default: all), none above ``upto``, in ``seq`` order; never waits.
+
+        Where some of them were retired, it begins with an ``axon:system:message`` of type ``retention`` in the place
+        of the last of those, which names the range and its chain.
+        """
         for cursor in (after, upto):
             if cursor is not None and not isinstance(cursor, int):
                 raise CallInvalid(f"kernel.store.session.get takes whole numbers, not {cursor!r}")
-        last = self._window.last_seq
+        last = self._window.last_seq if upto is None else min(upto, self._window.last_seq)
         return History(
             window=self._window,
             pages=self._pages,
             reads=self.reads,
-            first=max(self._first_seq, (after or 0) + 1),
-            last=last if upto is None else min(upto, last),
+            start=self._start,
+            first=self._start.first_after(after or 0, upto=last),
+            last=last,
         )

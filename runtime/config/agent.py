@@ -23,7 +23,13 @@ FORMAT = 1
 LATER = ("policy", "actuators", "mapping", "redact")
 """Tables that a later release serves: refused, since an owner who wrote a limit must not believe it holds."""
 KNOWN = ["format", "agent", "broker", "sensors", "media", "log", "brain", "capsule", "engines"]
-_SIZES = (("media", "max_bytes"), ("capsule", "memory"))
+_SIZES = (
+    ("media", "max_bytes"),
+    ("capsule", "memory"),
+    ("log", "seal_bytes"),
+    ("log", "retain_bytes"),
+    ("log", "min_free_bytes"),
+)
 _MAX_SENSORS = 256
 
 

@@ -60,11 +60,23 @@ class Media(Section, frozen=True, kw_only=True):
     max_age_s: Annotated[float, Meta(ge=1, le=1e9, description="seconds, at least 1")]
 
 
+_Size0 = Annotated[int, Meta(ge=0, le=2**50, description='a size such as "64 MB", or 0 for none')]
+_Age0 = Annotated[float, Meta(ge=0, le=1e10, description="seconds, or 0 for none")]
+
+
 class Log(Section, frozen=True, kw_only=True):
-    """``[log]``: how long a commit may be held; ``sync_delay_ms`` slows every sync down, for tests."""
+    """``[log]``: how long a commit may be held, when old entries are sealed, and when the oldest of those go.
+
+    ``sync_delay_ms`` slows every sync down, for tests.
+    """
 
     commit_interval_ms: Annotated[int, Meta(ge=0, le=10_000, description="whole milliseconds from 0 to 10,000")]
     sync_delay_ms: Annotated[int, Meta(ge=0, le=10_000, description="whole milliseconds from 0 to 10,000")] = 0
+    seal_bytes: _Size0
+    seal_age_s: _Age0
+    retain_bytes: _Size0
+    retain_age_s: _Age0
+    min_free_bytes: _Size0
 
 
 class Brain(Section, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ from runtime.log.retention import Bounds
 from runtime.log.sealing import Sealing, SealSettings
 from runtime.log.settings import (
     MAX_BACKLOG_BYTES,
+    MAX_OUTPUT_RESERVE_BYTES,
     MAX_RESERVED_BACKLOG_BYTES,
     RESERVE_NAME,
     Flushes,
@@ -105,6 +106,7 @@ class Log:
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._backlog_bytes = 0
+        self._reserve_bytes = 0  # of entries since the disk is full
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []  # by seq, then as they were asked for
         self._asked = 0
         self._turn = Batch()  # admitted in this turn of the loop
@@ -163,19 +165,20 @@ class Log:
         """Take an entry: it has its ``seq`` and is seen at once, and becomes durable soon. Memory only.
 
         ``data`` is the type's struct, or plain values to be validated. ``mark`` becomes durable with the entry.
-        ``urgent`` isn't held by ``commit_interval_ms``; ``reserve`` may use the room kept for outputs, interrupts
+        ``urgent`` isn't held by ``commit_interval_ms``, and is taken on a full disk when outputs no longer are; ``reserve`` may use the room kept for outputs, interrupts
         and stops, in memory and on a full disk. Raises ``EntryTypeUnknown``, ``EntryInvalid``, ``EntryTooLarge``,
         ``LogBacklogFull``, ``KernelStopping``; then nothing was taken.
         """
         if self._closing:
             raise KernelStopping("the log is closing")
-        if self.low_space and not reserve:
+        if self.low_space and not (urgent or (reserve and self._reserve_bytes < MAX_OUTPUT_RESERVE_BYTES)):
             raise LogBacklogFull("the disk is full", hint="Free some space; recording resumes by itself.")
         body = self._admission.body(type_, data, wake_id=wake_id, cursor=cursor)
         backlog = self._backlog_bytes + len(body)
         if backlog > (MAX_RESERVED_BACKLOG_BYTES if reserve else MAX_BACKLOG_BYTES):
             raise LogBacklogFull(f"{self._backlog_bytes} bytes wait for the disk", waiting_bytes=self._backlog_bytes)
         self._backlog_bytes = backlog
+        self._reserve_bytes = self._reserve_bytes + len(body) if self.low_space else 0
         row, link = self._admission.place(type_, body)
         self._projection.append(row)
         self._turn.add(row, link, mark)
@@ -226,7 +229,7 @@ class Log:
         after = min(max(after, 0), 2**62)
         upto = min(upto, self.last_seq)
         limit = max(min(limit, upto - after), 0)
-        if after + 1 >= self._projection.first_seq or not limit:
+        if not limit or after + 1 >= max(self._projection.first_seq, self.first_seq):
             rows = self._projection.after(after, limit)
             if not rows or rows[0].seq == after + 1:  # else it was trimmed meanwhile
                 return pages.resident_page(rows, after)
