@@ -69,7 +69,8 @@ def states(
     cuts: tuple[str, ...] = CUTS,
     share: float = 1.0,
 ) -> Iterator[State]:
-    """Every distinct set of files that a cut after each operation can leave. A deletion counts as done at once.
+    """Every distinct set of files that a cut after each operation can leave. A deletion counts as done at once,
+    and so does a rename: the state before it was looked at already.
 
     ``before`` are the files as they lay on the disk when the record began; ``share`` of the operations are looked at.
 
@@ -86,6 +87,8 @@ def states(
             continue
         if operation.kind == "delete":
             files.pop(operation.file, None)
+        elif operation.kind == "rename":
+            files[operation.note] = files.pop(operation.file)
         else:
             files.setdefault(operation.file, _File()).take(operation)
         if rng.random() >= share:

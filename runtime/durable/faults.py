@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import apsw
 import msgspec
 
-Kind: TypeAlias = Literal["write", "sync", "truncate", "delete", "note"]
+Kind: TypeAlias = Literal["write", "sync", "truncate", "delete", "rename", "note"]
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -20,7 +20,7 @@ class Operation(msgspec.Struct, frozen=True):
     file: str = ""
     at: int = 0  # where a write begins, or the size after a truncate
     data: bytes = b""
-    note: Any = None
+    note: Any = None  # of a rename: the new name
 
 
 class Recorder(apsw.VFS):
