@@ -304,7 +304,8 @@ def to_wire(error: AxonError) -> WireError:
 def from_wire(wire: WireError) -> AxonError:
     """The same class as was raised on the other side; an unknown code keeps its words under the root."""
     kind = error_classes().get(wire.code, AxonError)
-    return kind(wire.message, hint=wire.hint, **wire.facts)
+    facts = {key: value for key, value in wire.facts.items() if key not in ("message", "hint", "self")}
+    return kind(wire.message, hint=wire.hint, **facts)
 
 
 __all__ = [

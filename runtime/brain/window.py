@@ -1,12 +1,15 @@
-"""The resident window: the raw bodies of the newest entries, in a ring of fixed size."""
+"""The resident window: the raw bodies of the newest entries, in a ring of bounded size."""
 
 from __future__ import annotations
 
 from capsule.errors import FrameInvalid
 
+MAX_BYTES = 16 * 1024 * 1024
+"""Entries are about 400 bytes; a sensor that sends long ones must not fill the board's memory."""
+
 
 class Window:
-    """Bodies of consecutive ``seq``, at most ``capacity`` of them.
+    """Bodies of consecutive ``seq``, at most ``capacity`` of them and ``MAX_BYTES`` in all.
 
     The loop's thread alone appends; any thread may read. ``log_end`` is the log's end when the brain
     was welcomed: rows up to it may be missing, later ones may not.
@@ -14,6 +17,7 @@ class Window:
 
     def __init__(self, *, capacity: int, log_end: int) -> None:
         self._ring: list[bytes] = [b""] * capacity
+        self._bytes = 0
         self._log_end = log_end
         self._first = log_end + 1
         self._last = log_end
@@ -42,10 +46,20 @@ class Window:
         """Take the next entry; raises ``FrameInvalid`` when the kernel left one out or repeats one."""
         if seq != self._last + 1:
             self._restart(seq)
-        self._ring[seq % len(self._ring)] = body
+        place = seq % len(self._ring)
         if seq - self._first >= len(self._ring):
             self._first = seq - len(self._ring) + 1
+        self._bytes += len(body) - len(self._ring[place])
+        self._ring[place] = body
         self._last = seq
+        while self._bytes > MAX_BYTES and self._first < seq:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        place = self._first % len(self._ring)
+        self._first += 1  # before its body goes: a thread that reads it looks here again
+        self._bytes -= len(self._ring[place])
+        self._ring[place] = b""
 
     def _restart(self, seq: int) -> None:
         """The tail that was sent at the beginning starts anywhere, and may be cut before the log's end."""

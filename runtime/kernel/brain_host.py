@@ -6,7 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from capsule.errors import AxonError
+from capsule.errors import AxonError, FrameInvalid
 from runtime.abi.clock import mono_us
 from runtime.abi.link import Admitted, Ended, Loaded, Missed, Row, Welcome
 from runtime.abi.telemetry import (
@@ -27,6 +27,9 @@ from runtime.kernel.statistics import Statistics
 from runtime.kernel.store import Store
 
 LOAD_GRACE_S = 20.0
+LEAVING_US = 2_000_000
+MAX_AHEAD = 100_000
+"""How far a wake's ordinal may run ahead of what was told: wakes tell of themselves in no fixed order."""
 
 
 class BrainHost:
@@ -88,7 +91,14 @@ class BrainHost:
     def watch(self) -> None:
         """End a brain that says nothing or reads nothing; called several times in each heartbeat."""
         link = self.link
-        if link is None or not link.connected:
+        if link is None:
+            return
+        if link.left_us is not None:
+            if mono_us() - link.left_us > LEAVING_US:
+                link.left_us = mono_us()
+                self._kill("it closed its link and didn't end")
+            return
+        if not link.connected:
             return
         limit_s = self._setup.agent.brain.heartbeat_s if link.loaded else LOAD_GRACE_S
         silent_s = (mono_us() - link.heard_us) / 1e6
@@ -122,7 +132,7 @@ class BrainHost:
 
     def _told(self, error: str) -> str:
         """What happened, and the line of the cognet's own code that it came from, as one line."""
-        what, *places = self._at_home(error).strip().splitlines()
+        what, *places = self._at_home(error).strip().splitlines() or ["without a word"]
         own = [place.strip() for place in places if not place.strip().startswith(("brain/", "abi/", "asyncio/"))]
         return f"{what} ({own[-1]})" if own else what
 
@@ -171,6 +181,8 @@ class BrainHost:
 
     def wake_began(self, message: Admitted) -> None:
         """A wake was admitted."""
+        if message.ordinal > self.wakes + MAX_AHEAD:
+            raise FrameInvalid(f"the ordinal {message.ordinal} after {self.wakes} wakes")
         if self.first_wake_ms is None:
             self.first_wake_ms = round((mono_us() - self._setup.began_us) / 1000, 1)
         self.wakes = max(self.wakes, message.ordinal)

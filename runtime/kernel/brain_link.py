@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
@@ -13,7 +14,7 @@ from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import FrameSplitter, Hello, frame
 from runtime.abi.clock import mono_us
 from runtime.abi.entries import OUTPUT_PREFIX, PAYLOAD_CLASSES
-from runtime.abi.errors import CallInvalid, EntryInvalid, EntryTypeUnknown, from_wire, to_wire
+from runtime.abi.errors import CallInvalid, EntryInvalid, EntryTypeUnknown, LogBacklogFull, from_wire, to_wire
 from runtime.abi.link import (
     LINK_PROTOCOL,
     Admitted,
@@ -39,7 +40,9 @@ from runtime.abi.telemetry import COGNET_MAY_EMIT, TelemetryEvent, check
 from runtime.kernel.store import Store
 from runtime.log.log import Log
 
-MAX_UNREAD_BYTES = 32 * 1024 * 1024
+MAX_UNREAD_BYTES = 8 * 1024 * 1024
+MESSAGES_A_TURN = 128
+MAX_STORE_CALLS = 64
 GREETING_ROWS = 32  # of at most 256 KB each: a frame has its limit
 TICKS = "cognet:tick:"
 
@@ -86,7 +89,9 @@ class BrainLink(asyncio.Protocol):
         self._tasks: set[asyncio.Task[None]] = set()
         self.heard_us = self.began_us = mono_us()
         self.loaded = False
-        self.broken = False
+        self._unserved: deque[bytes] = deque()
+        self._serving = False
+        self.left_us: int | None = None
         self.stopped = asyncio.Event()
 
     # -- the connection ----------------------------------------------------------------------------
@@ -99,19 +104,42 @@ class BrainLink(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's own signature)
         """The brain is gone; calls that still run end by themselves."""
         self._transport = None
+        self.left_us = mono_us()
         self.stopped.set()
 
     def data_received(self, data: bytes) -> None:
         """Every message in its order; garbage ends the connection and the brain."""
         self.heard()
         try:
-            for payload in self._splitter.feed(data):
-                self._take(payload)
-        except (FrameInvalid, msgspec.MsgspecError) as error:
-            self.broken = True
-            refusal = error if isinstance(error, AxonError) else FrameInvalid(f"the brain sent {error}")
-            self._events.brain_refused(refusal)
-            self.close()
+            self._unserved.extend(self._splitter.feed(data))
+        except FrameInvalid as error:
+            self._refuse(error)
+        if not self._serving:
+            self._serve()
+
+    def _serve(self) -> None:
+        """Some messages a turn of the loop: a brain that floods delays itself, not the sensors or a stop."""
+        self._serving = False
+        for _ in range(min(len(self._unserved), MESSAGES_A_TURN)):
+            try:
+                self._take(self._unserved.popleft())
+            except Exception as error:  # noqa: BLE001 - whatever a brain's bytes can cause ends that brain alone
+                self._refuse(error)
+                return
+        if self._transport is None:
+            return
+        if self._unserved:
+            self._serving = True
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._serve)
+        else:
+            self._transport.resume_reading()
+
+    def _refuse(self, error: Exception) -> None:
+        self._unserved.clear()
+        refusal = error if isinstance(error, AxonError) else FrameInvalid(f"the brain sent {error!r}"[:500])
+        self._events.brain_refused(refusal)
+        self.close()
 
     def close(self) -> None:
         """End this connection."""
@@ -214,8 +242,12 @@ class BrainLink(asyncio.Protocol):
             match call.verb, call.args:
                 case "output", [str(type_), data]:
                     self._admit(call, type_, self._output(type_, data))
-                case "settle", [int(upto_seq)]:
+                case "settle", [int(upto_seq)] if 0 <= upto_seq <= self._log.last_seq:
                     self._admit(call, "axon:agent:settled", Settled(upto_seq=upto_seq))
+                case "store.get" | "store.set", _ if len(self._tasks) >= MAX_STORE_CALLS:
+                    raise LogBacklogFull(
+                        f"{MAX_STORE_CALLS} calls wait for the store", hint="Await one before the next."
+                    )
                 case "store.get", [str(key)]:
                     self._later(call, self._store.get(key))
                 case "store.set", [str(key), value]:

@@ -7,7 +7,7 @@ import inspect
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -55,10 +55,16 @@ class Control:
         try:
             if verb is None:
                 raise CallInvalid(f"there is no request {request.verb!r}", hint=f"known: {', '.join(self._verbs)}")
-            try:
-                inspect.signature(verb).bind(**request.args)
-            except TypeError as error:
-                raise CallInvalid(f"{request.verb}: {error}") from error
-            return Answer(value=msgspec.to_builtins(await verb(**request.args)))
+            return Answer(value=msgspec.to_builtins(await verb(**_arguments(request, verb))))
         except AxonError as error:
             return Answer(error=to_wire(error))
+
+
+def _arguments(request: Request, verb: Verb) -> dict[str, Any]:
+    """The request's arguments, each of the type that the verb declares; ``CallInvalid`` names what isn't."""
+    try:
+        inspect.signature(verb).bind(**request.args)
+        types = get_type_hints(verb)
+        return {name: msgspec.convert(value, types[name]) for name, value in request.args.items()}
+    except (TypeError, msgspec.ValidationError) as error:
+        raise CallInvalid(f"{request.verb}: {error}") from error

@@ -17,6 +17,7 @@ from runtime.kernel.stop import StopLatch
 from runtime.log.log import Log
 
 RECORD_S = 5.0
+WORDS = 256
 AGAIN_S = 1.0
 """How often a record that the disk didn't take is tried again."""
 
@@ -60,13 +61,14 @@ class Emergency:
 
     async def interrupt(self, *, by: str, reason: str = "", command: str = "") -> int:
         """Cancel every wake admitted before this entry; returns its ``seq`` once durable."""
-        entry = Interrupt(by=by, reason=reason or None, command=command or None)
+        entry = Interrupt(by=by[:WORDS], reason=reason[:WORDS] or None, command=command[:WORDS] or None)
         row = self._log.admit("axon:interrupt", entry, urgent=True, reserve=True)
         await self._log.durable(row.seq)
         return row.seq
 
     async def stop(self, *, by: str, reason: str = "") -> StopReport:
         """Latch at once, then record; a failed disk leaves the robot stopped and says so."""
+        by, reason = by[:WORDS], reason[:WORDS]  # a long story must not keep a robot moving
         self._latch.latch(by=by, reason=reason)
         self._changed()
         self._narrator.tell("kernel:stop:latched", Fact(message=reason, facts={"by": by}))
@@ -74,6 +76,7 @@ class Emergency:
 
     async def clear(self, *, by: str) -> StopReport:
         """A person says that moving is safe; refused by nobody, recorded like the stop."""
+        by = by[:WORDS]
         self._latch.clear(by=by)
         self._changed()
         self._narrator.tell("kernel:stop:cleared", Fact(facts={"by": by}))
@@ -83,9 +86,16 @@ class Emergency:
         """Record what the disk didn't take at the time, once it takes something again; runs until cancelled."""
         while True:
             await asyncio.sleep(AGAIN_S)
+            await self._follow_file()
             owed = self._unwritten is not None or self._saved is not self._latch.state
             if owed and self._log.state == "ok" and (await self._write()).recorded:
                 self._say(f"[kernel] recorded now: the emergency stop is {'latched' if self.latched else 'clear'}")
+
+    async def _follow_file(self) -> None:
+        """Somebody stopped the agent by its file while this kernel didn't answer: that stop holds."""
+        outside = await asyncio.get_running_loop().run_in_executor(self._thread, self._latch.stopped_outside)
+        if outside and not self.latched:
+            await self.stop(by=outside.by, reason=outside.reason)
 
     async def _record(self, kind: str, text: str, by: str) -> StopReport:
         self._unwritten = SystemMessage(type=kind, text=text, facts={"by": by})

@@ -5,19 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
-
-import msgspec
 
 from capsule.errors import AxonError
 from runtime.abi.clock import mono_us, wall_ms
 from runtime.abi.errors import CommandRefused
 from runtime.abi.link import Row as EntryRow
 from runtime.abi.observe import RunFile
-from runtime.abi.payloads import SystemMessage
 from runtime.abi.summary import Summary
 from runtime.abi.telemetry import Fact
 from runtime.config.store import store_type
@@ -28,6 +24,7 @@ from runtime.kernel import run_clock
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_process import BrainStart, Sockets, attach, start_brain
 from runtime.kernel.bus import Bus
+from runtime.kernel.chronicle import Chronicle
 from runtime.kernel.commands import Commands, Status
 from runtime.kernel.console import Console
 from runtime.kernel.control import Control
@@ -44,7 +41,6 @@ from runtime.kernel.statistics import Statistics
 from runtime.kernel.storage_news import StorageNews
 from runtime.kernel.store import Store
 from runtime.kernel.supervisor import Row, Supervisor
-from runtime.log.settings import Recovery
 from runtime.mqtt.broker import BrokerPlan
 
 TICK_S = 1.0
@@ -52,6 +48,7 @@ WATCH_S = 0.25
 CLOCK_STEP_MS = 500
 GRACE_S = 3.0
 FLUSH_S = 10.0
+MAX_BACKGROUND = 64
 
 InlineBrain = Callable[[Any, Any, str], Awaitable[None]]
 """Runs the brain in this process: its link, its page socket, the cognet's folder."""
@@ -82,6 +79,7 @@ class Kernel:
         self.statistics = Statistics()
         self._bus = Bus()
         self._narrator = Narrator(setup.log, self._bus)
+        self._chronicle = Chronicle(setup.log, narrator=self._narrator, say=console.say)
         self._supervisor = Supervisor(tell=self._narrator.tell, say=console.say)
         self._emergency = Emergency(
             latch=setup.latch,
@@ -174,7 +172,7 @@ class Kernel:
         self._log.on_page = self.brain.heard
         StorageNews(self._log, narrator=self._narrator, say=self._console.say).listen(loop)
         self._log.start(loop)
-        self._tell_boot()
+        self._chronicle.tell_boot(setup=self._setup, broker=self._broker.kind)
         run = await self._open_sockets()
         self._start_brain()
         if self._broker.argv:
@@ -278,7 +276,7 @@ class Kernel:
 
     def _clock_stepped(self, by_ms: int) -> None:
         text = f"the wall clock stepped by {by_ms / 1000:+.1f} s; order is by seq and unchanged"
-        self._record("clock", text, by_ms=by_ms)
+        self._chronicle.record("clock", text, by_ms=by_ms)
 
     # -- what the log tells ------------------------------------------------------------------------
 
@@ -288,47 +286,6 @@ class Kernel:
         self._intake.durable(seq)
         self._bus.durable(rows)
         self._delivery.durable(rows)
-
-    def _tell_boot(self) -> None:
-        setup = self._setup
-        facts = msgspec.to_builtins(setup.log.recovery) | {
-            "session": setup.session.id,
-            "profile": setup.profile.name,
-            "sandboxed": setup.sandboxed,
-            "python": sys.version.split()[0],
-            "broker": self._broker.kind,
-        }
-        self._narrator.tell("kernel:boot", Fact(facts=facts))
-        self._say_boot(setup.log.recovery)
-        if not setup.sandboxed:
-            why = "inline" if setup.asked.inline else "--no-sandbox"
-            self._record("sandbox", f"the brain runs without a sandbox ({why})", why=why)
-        if setup.asked.volatile_data:
-            self._record("storage", "the data folder may lose what was acknowledged (--volatile-data)")
-        for change in setup.latch.take_unlogged():
-            kind = "stop" if change.latched else "stop-cleared"
-            text = f"emergency stop {'by' if change.latched else 'cleared by'} {change.by} while no kernel ran"
-            self._record(kind, f"{text}: {change.reason}" if change.reason else text, by=change.by, ms=change.ms)
-        if setup.latch.latched:
-            self._record("stop", "the emergency stop is latched from before this start", by=setup.latch.state.by)
-            self._console.say("[kernel] the emergency stop is latched; `axon stop DIR --clear` clears it")
-
-    def _say_boot(self, found: Recovery) -> None:
-        """What a person wants to know before the figures."""
-        if found.damage:
-            kept = f"; the damaged file is kept as {found.set_aside}" if found.set_aside else ""
-            self._console.say(f"[kernel] the log was damaged: {found.damage}; {found.replayed} entries are whole{kept}")
-        elif not found.clean_before:
-            self._console.say(f"[kernel] the run before didn't end in order; its {found.replayed} entries are whole")
-        elif found.replayed:
-            self._console.say(f"[kernel] going on with session {self._setup.session.id}: {found.replayed} entries")
-
-    def _record(self, kind: str, text: str, **facts: Any) -> None:
-        """A fact of the machine goes into the log; where that is full or failed, telemetry still has it."""
-        try:
-            self._log.admit("axon:system:message", SystemMessage(type=kind, text=text, facts=facts), reserve=True)
-        except AxonError as error:
-            self._console.say(f"[kernel] {text} (not recorded: {error.message})")
 
     # -- commands ----------------------------------------------------------------------------------
 
@@ -342,6 +299,11 @@ class Kernel:
 
     async def _act(self, command: Command) -> None:
         """A command that came over MQTT; its record is written while the next command is already read."""
+        if len(self._background) > MAX_BACKGROUND:
+            self._refuse_command(CommandRefused(f"{command.name}: {MAX_BACKGROUND} commands are being recorded"))
+            if command.name == "stop" and not command.clear:
+                self._setup.latch.latch(by=command.by, reason=command.reason or "")
+            return
         by = command.by or "mqtt"
         work: Awaitable[int | StopReport]
         if command.name == "interrupt":

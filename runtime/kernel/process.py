@@ -15,6 +15,7 @@ from typing import Protocol
 CHILD = str(Path(__file__).with_name("child.py"))
 LAST_WORDS = 20
 MAX_LINE = 500
+MAX_LINES_A_READ = 20
 MAX_LAST_PIECES = 16
 
 
@@ -104,6 +105,8 @@ class Process:
             return False
         *lines, self._partial = (self._partial + piece).split(b"\n")
         self._partial = self._partial[-MAX_LINE:]
+        if len(lines) > MAX_LINES_A_READ:
+            lines = [*lines[: MAX_LINES_A_READ - 1], b"... and more lines than anybody reads"]
         for line in lines:
             text = line[:MAX_LINE].decode(errors="replace").rstrip()
             self.last_words.append(text)

@@ -13,6 +13,7 @@ from runtime.durable.files import make_folder, write_durable
 
 LAST = "session"
 LOCK = "lock"
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Session:
@@ -63,8 +64,8 @@ def _lock(data: Path) -> int:
 def _last(data: Path) -> str | None:
     try:
         return (data / LAST).read_text().strip() or None
-    except FileNotFoundError:
-        return None
+    except (OSError, UnicodeDecodeError):
+        return None  # absent or damaged: the newest session is the last one
 
 
 def _choose(data: Path, asked: str | None) -> str:
@@ -85,4 +86,5 @@ def _exists(data: Path, name: str) -> bool:
 
 def _newest(data: Path) -> str | None:
     """Session ids are time-ordered, so the last by name is the newest: for a lost ``session`` file."""
-    return max((path.name for path in (data / "sessions").glob("*") if path.is_dir()), default=None)
+    names = (path.name for path in (data / "sessions").glob("*") if path.is_dir())
+    return max((name for name in names if UUID.fullmatch(name)), default=None)

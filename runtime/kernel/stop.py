@@ -31,6 +31,7 @@ class StopLatch:
 
     def __init__(self, path: Path, state: StopState) -> None:
         self._path = path
+        self._known = msgspec.json.encode(state)
         self.state = state
 
     @classmethod
@@ -38,12 +39,11 @@ class StopLatch:
         """Read the agent's latch; blocking. No file means never stopped."""
         path = data / FILE
         try:
-            state = msgspec.json.decode(path.read_bytes(), type=StopState)
+            return cls(path, _decoded(path.read_bytes()))
         except FileNotFoundError:
-            state = StopState(latched=False)
-        except (OSError, msgspec.MsgspecError) as error:
-            state = StopState(latched=True, by="kernel", reason=f"{FILE} can't be read: {error}", ms=wall_ms())
-        return cls(path, state)
+            return cls(path, StopState(latched=False))
+        except OSError as error:
+            return cls(path, _unreadable(error))
 
     @property
     def latched(self) -> bool:
@@ -74,4 +74,30 @@ class StopLatch:
 
     def save(self) -> None:
         """Make the present state durable; blocking."""
-        write_durable(self._path, msgspec.json.encode(self.state))
+        written = msgspec.json.encode(self.state)
+        write_durable(self._path, written)
+        self._known = written
+
+    def stopped_outside(self) -> StopState | None:
+        """A latched state that somebody else wrote into the file since; blocking."""
+        try:
+            found = self._path.read_bytes()
+        except OSError:
+            return None
+        if found == self._known:
+            return None
+        self._known = found
+        state = _decoded(found)
+        return state if state.latched else None
+
+
+def _decoded(content: bytes) -> StopState:
+    try:
+        return msgspec.json.decode(content, type=StopState)
+    except msgspec.MsgspecError as error:
+        return _unreadable(error)
+
+
+def _unreadable(error: Exception) -> StopState:
+    """What can't be read counts as stopped."""
+    return StopState(latched=True, by="kernel", reason=f"{FILE} can't be read: {error}", ms=wall_ms())

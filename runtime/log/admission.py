@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from runtime.abi.clock import mono_us, wall_ms
-from runtime.abi.entries import ENTRY_CLASSES, PAYLOAD_CLASSES, EntryContext, EntryTime, encode_body
+from runtime.abi.entries import ENTRY_CLASSES, PAYLOAD_CLASSES, EntryContext, EntryTime, decode, encode_body
 from runtime.abi.errors import EntryInvalid, EntryTooLarge, EntryTypeUnknown
 from runtime.abi.ids import uuid7
 from runtime.abi.link import Row
@@ -35,6 +35,8 @@ class Admission:
             )
         time = EntryTime(ms=wall_ms(), mono_us=mono_us())
         body = encoded(type_, ENTRY_CLASSES[type_](id=uuid7(), time=time, context=context, data=payload))  # type: ignore[arg-type]  # the table pairs them
+        if type(data) is PAYLOAD_CLASSES[type_]:
+            readable(type_, body)
         if len(body) > MAX_BODY_BYTES:
             raise EntryTooLarge(
                 f"an entry of {len(body)} bytes exceeds {MAX_BODY_BYTES}", type=type_, size_bytes=len(body)
@@ -50,7 +52,7 @@ class Admission:
 
 
 def validated(type_: str, data: object) -> msgspec.Struct:
-    """The payload as its struct; a struct of the right class was validated where it was made."""
+    """The payload as its struct; one of the right class is checked by reading its body back."""
     kind = PAYLOAD_CLASSES.get(type_)
     if kind is None:
         raise EntryTypeUnknown(f"there is no entry type {type_!r}", type=type_)
@@ -59,6 +61,14 @@ def validated(type_: str, data: object) -> msgspec.Struct:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
+        raise EntryInvalid(f"{type_}: {error}", type=type_) from error
+
+
+def readable(type_: str, body: bytes) -> None:
+    """A struct made in code was never checked against its bounds; what the log takes it must be able to read."""
+    try:
+        decode(body, 0)
+    except (msgspec.MsgspecError, ValueError) as error:
         raise EntryInvalid(f"{type_}: {error}", type=type_) from error
 
 

@@ -165,9 +165,10 @@ class Log:
         """Take an entry: it has its ``seq`` and is seen at once, and becomes durable soon. Memory only.
 
         ``data`` is the type's struct, or plain values to be validated. ``mark`` becomes durable with the entry.
-        ``urgent`` isn't held by ``commit_interval_ms``, and is taken on a full disk when outputs no longer are; ``reserve`` may use the room kept for outputs, interrupts
-        and stops, in memory and on a full disk. Raises ``EntryTypeUnknown``, ``EntryInvalid``, ``EntryTooLarge``,
-        ``LogBacklogFull``, ``KernelStopping``; then nothing was taken.
+        ``urgent`` isn't held by ``commit_interval_ms``, and is taken on a full disk when outputs no longer are;
+        ``reserve`` may use the room kept for outputs, interrupts and stops, in memory and on a full disk. Raises
+        ``EntryTypeUnknown``, ``EntryInvalid``, ``EntryTooLarge``, ``LogBacklogFull``, ``KernelStopping``; then
+        nothing was taken.
         """
         if self._closing:
             raise KernelStopping("the log is closing")

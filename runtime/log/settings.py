@@ -12,6 +12,8 @@ RESERVE_NAME = "log.reserve"
 MAX_BODY_BYTES = 256 * 1024
 MAX_BACKLOG_BYTES = 16 * 1024 * 1024
 MAX_RESERVED_BACKLOG_BYTES = 32 * 1024 * 1024
+MAX_OUTPUT_RESERVE_BYTES = 3 * 1024 * 1024
+"""What outputs may use of a full disk's reserve of 8 MB; the rest is for interrupts and stops."""
 
 State: TypeAlias = Literal["ok", "recovering", "failed"]
 """``recovering``: an error's effect is being found out; ``failed``: the disk can't be written, tried again for ever."""

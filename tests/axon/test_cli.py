@@ -44,7 +44,7 @@ def test_what_the_system_refuses_is_one_line(axon, tmp_path):
     ended = axon("init", tmp_path / "file/robot")
     assert ended.status == 1
     assert ended.err.startswith("SYSTEM_REFUSED: ")
-    assert len(ended.err.splitlines()) == 1
+    assert len(ended.err.splitlines()) == 2  # what happened, and what to do
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["log", "--help"], ["run", "--help"]])

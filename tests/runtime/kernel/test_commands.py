@@ -15,6 +15,8 @@ from capsule.frames import receive_frame
 from runtime.abi.clock import wall_ms
 from runtime.abi.entries import decode
 from runtime.abi.errors import CallInvalid, SessionLocked, StimulusInvalid
+from runtime.kernel.stop import StopLatch
+from runtime.log.verify import verify
 from runtime.mqtt.client import Connection, parse_address
 
 from .conftest import LIMIT_S, Agent, until
@@ -160,3 +162,28 @@ def test_the_status_is_retained_and_goes_offline_in_order_and_by_the_will(make_a
 
     asyncio.run(watch())
     assert states == ["online", "offline"]
+
+
+def test_a_long_story_is_shortened_and_the_log_stays_readable(make_agent: MakeAgent) -> None:
+    agent = make_agent(sensors=False).start()
+    assert agent.ask("interrupt", by="ann", reason="x" * 300)["seq"]
+    report = agent.ask("stop", by="b" * 1000, reason="y" * 70_000)
+    assert report["stopped"]
+    assert report["recorded"]
+    with pytest.raises(CallInvalid):
+        agent.ask("interrupt", by=5)
+    with pytest.raises(CallInvalid):
+        agent.ask("clear", by=["x"])
+    assert agent.stop() == 0
+    assert verify(agent.session).ok
+    assert entries(agent, "axon:interrupt")[0].reason == "x" * 256
+
+
+def test_a_stop_by_file_while_the_kernel_was_frozen_holds(make_agent: MakeAgent) -> None:
+    agent = make_agent(sensors=False).start()
+    latch = StopLatch.load(agent.folder / "data")
+    latch.latch(by="ann", reason="it hangs")
+    latch.save()
+    until(lambda: agent.summary()["stopped"], "the running kernel follows the file")
+    assert agent.stop() == 0
+    assert "stop" in [data.type for data in entries(agent, "axon:system:message")]

@@ -1,0 +1,54 @@
+"""A hostile or broken brain harms itself alone: it is restarted where it must be, and the log can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runtime.abi.entries import decode
+from runtime.log.verify import verify
+
+from .conftest import Agent, until
+
+MakeAgent = Callable[..., Agent]
+RESTARTED = ["garbage", "deep", "ordinal", "missed", "forged event", "close", "exit", "never read"]
+SURVIVED = ["settle", "settle far", "blank", "load failed", "memory", "print", "threads", "flood", "store"]
+
+
+def goes_on(agent: Agent) -> None:
+    """Wakes, the log and the emergency stop work, and every entry can be read."""
+    wakes = agent.summary()["wakes"]["admitted"]
+    until(lambda: agent.summary()["wakes"]["admitted"] > wakes + 5, "the brain wakes")
+    assert agent.ask("stop", by="test")["recorded"]
+    kernel = until(lambda: agent.summary()["processes"].get("kernel"), "the kernel is measured")
+    assert kernel["rss_mb"] < 150
+    assert agent.stop() == 0
+    assert verify(agent.session).ok
+    for row in agent.rows():
+        decode(row.body, row.seq)
+
+
+@pytest.mark.parametrize("harm", RESTARTED)
+def test_it_is_restarted(make_agent: MakeAgent, harm: str) -> None:
+    agent = make_agent("hostile", sensors=False, config="[brain]\nheartbeat_s = 0.5").start(sandbox=True)
+    agent.ask("say", text=harm)
+    until(lambda: agent.restarts("brain") >= 1, "the brain is restarted")
+    goes_on(agent)
+
+
+@pytest.mark.parametrize("harm", SURVIVED)
+def test_it_does_no_harm(make_agent: MakeAgent, harm: str) -> None:
+    agent = make_agent("hostile", sensors=False).start(sandbox=True)
+    agent.ask("say", text=harm)
+    goes_on(agent)
+
+
+def test_a_flood_of_store_calls_is_refused_and_told(make_agent: MakeAgent) -> None:
+    agent = make_agent("hostile", sensors=False).start(sandbox=True)
+    agent.ask("say", text="store")
+    told = until(
+        lambda: [decode(r.body, r.seq).data for r in agent.rows() if r.type == "cognet:output:text"], "it is told"
+    )
+    assert int(told[0].content) > 300  # type: ignore[union-attr]
+    assert agent.stop() == 0
