@@ -6,6 +6,7 @@ acknowledged is there, and the log is whole. The controls are worlds in which th
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -146,6 +147,8 @@ def test_the_kernel_keeps_all_it_acknowledged_through_cuts(mounted: MakeMount, v
         session = session or agent.session.name
         assert agent.session.name == session
         assert StopLatch.load(mount.point).latched is bool(seed % 2)
+        for file in mount.point.rglob("*.json"):
+            json.loads(file.read_text())
         there = spoken(agent)
         assert {seq: there.get(seq) for seq in said} == said
         assert verify(agent.session).ok
