@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -38,8 +39,9 @@ class Reserve:
         return True
 
     def give_up(self) -> None:
-        """Give its room to others."""
-        self._path.unlink(missing_ok=True)
+        """Give its room to others; what can't be removed has no room to give."""
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
 
 
 def free_bytes(folder: Path) -> int:

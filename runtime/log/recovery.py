@@ -15,7 +15,7 @@ from runtime.abi.errors import LogDamaged, SessionLocked, StorageFailed
 from runtime.abi.link import Row
 from runtime.abi.payloads import ActionError, ActionResult, SystemMessage
 from runtime.durable.database import open_writer
-from runtime.durable.files import make_folder
+from runtime.durable.files import make_folder, write_durable
 from runtime.durable.gates import check_file_system, check_sqlite
 from runtime.durable.locks import FileLock
 from runtime.durable.space import Reserve, is_full
@@ -29,6 +29,7 @@ from runtime.log.storage import insertion
 
 OPEN_WAIT_S = 5.0
 LOCK_WAIT_S = 0.5
+VANISHED = b"The log was gone; this stands where it was.\n".ljust(4096)
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +107,7 @@ def _open_sound(path: Path, context: EntryContext, settings: LogSettings) -> tup
     salvage.finish_swap(path)
     left = wal.scan(path)
     try:
+        _check_there(path, written=bool(left.frames))
         connection = _open_checked(path, context, settings)
     except (*DAMAGE, LogDamaged) as error:
         reason = error.message if isinstance(error, LogDamaged) else str(error)
@@ -116,6 +118,23 @@ def _open_sound(path: Path, context: EntryContext, settings: LogSettings) -> tup
         return connection, msgspec.json.decode(note, type=Told)
     lost = left.lost(valid_frames=connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0])
     return connection, Told(reason=lost) if lost else None
+
+
+def _check_there(path: Path, *, written: bool) -> None:
+    """A session that was written and has no log isn't a new one; what its write-ahead log holds must be kept.
+
+    SQLite would remove that as soon as it opened an empty file, so something that is no database takes its place.
+    """
+    if path.exists() and path.stat().st_size:
+        return
+    if written or _was_used(path):
+        write_durable(path, VANISHED)
+        raise LogDamaged("the log's file is gone or empty, and this session was written before", seq=1)
+
+
+def _was_used(path: Path) -> bool:
+    """Whether a kernel has written in this session: the reserve is taken once the log exists, segments later."""
+    return (path.parent / RESERVE_NAME).exists() or bool(inventory.files(path.parent))
 
 
 def _settle_segments(
@@ -139,8 +158,8 @@ def _open_checked(path: Path, context: EntryContext, settings: LogSettings) -> a
     connection = open_writer(path, vfs=settings.vfs)
     try:
         if schema.is_empty(connection):
-            if inventory.files(path.parent):
-                raise LogDamaged("the log is empty, and there are segments of it", seq=1)
+            if _was_used(path):
+                raise LogDamaged("the log is empty, and this session was written before", seq=1)
             schema.create(connection, agent_id=context.agent_id, session_id=context.session_id)
         _check_writable(connection)
         schema.check_format(connection)
