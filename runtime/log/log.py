@@ -173,7 +173,7 @@ class Log:
         if self._closing:
             raise KernelStopping("the log is closing")
         if self.low_space and not (urgent or (reserve and self._reserve_bytes < MAX_OUTPUT_RESERVE_BYTES)):
-            raise LogBacklogFull("the disk is full", hint="Free some space; recording resumes by itself.")
+            raise LogBacklogFull(self._writer.low_reason, hint="End that, or free space; recording resumes by itself.")
         body = self._admission.body(type_, data, wake_id=wake_id, cursor=cursor)
         backlog = self._backlog_bytes + len(body)
         if backlog > (MAX_RESERVED_BACKLOG_BYTES if reserve else MAX_BACKLOG_BYTES):

@@ -50,6 +50,7 @@ class Pending:
         self._due: float | None = None  # when the batch may be written, by the monotonic clock
         self._waiting = False
         self._nudged = False
+        self.at_least_s = 0.0  # commits are held for so long, whatever the interval
         self.closed = False
 
     def add(self, batch: Batch, *, urgent: bool) -> None:
@@ -57,7 +58,8 @@ class Pending:
         with self._bell:
             self._batch.join(batch)
             if self._due is None or urgent:
-                self._due = 0.0 if urgent or not self._interval_s else time.monotonic() + self._interval_s
+                hold_s = max(self._interval_s, self.at_least_s)
+                self._due = 0.0 if urgent or not hold_s else time.monotonic() + hold_s
                 if self._waiting:
                     self._bell.notify()
 

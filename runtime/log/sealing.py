@@ -40,6 +40,8 @@ SYNC_BYTES = 1024 * 1024
 KEEP_ENTRIES = 1024
 """At least so many of the newest entries stay live, whatever the bounds say."""
 SAMPLES = 8
+LARGEST = 2
+"""A segment holds at most so many times the bytes that may be live."""
 
 Act = Callable[[apsw.Connection], None]
 
@@ -152,9 +154,10 @@ class Sealing:
             return int(connection.execute(total, (after, upto)).get)
 
     def _half(self, first: int, limit: int) -> int:
-        """Whole blocks from the oldest entry on, about half of the bytes allowed."""
+        """Whole blocks from the oldest entry on, until half of the bytes allowed are left; not without end."""
         upto, taken = first, 0
-        while upto + BLOCK_ENTRIES <= limit and taken < self._settings.bytes // 2:
+        goal = min(self._live_bytes - self._settings.bytes // 2, LARGEST * self._settings.bytes)
+        while upto + BLOCK_ENTRIES <= limit and taken < goal:
             taken += self._bytes(upto, upto + BLOCK_ENTRIES)
             upto += BLOCK_ENTRIES
         return upto if upto > first else 0
@@ -176,7 +179,7 @@ class Sealing:
     def _seal(self, noted: Catalog, upto: int) -> None:
         """The file, durable; then the note; the writer deletes the rows bit by bit."""
         first = self._sealed(noted)
-        before = noted.floor.chain if noted.floor.seq == first else self._chain_at(first)
+        before = noted.pieces[-1].chain if noted.pieces else chain.GENESIS  # its row may be deleted any moment
         make_folder(self._archive.folder)
         path = self._archive.folder / file_name(first + 1, upto)
         actions = _Actions()
@@ -198,13 +201,6 @@ class Sealing:
         self._ask(lambda connection: _note(connection, sealed, actions)).result()
         self._live_bytes = max(self._live_bytes - footer.body_bytes, 0)
         self.sealed_entries += upto - first
-
-    def _chain_at(self, seq: int) -> bytes:
-        with self._readers.lend() as connection:
-            found: bytes | None = connection.execute("SELECT chain FROM entry WHERE seq = ?", (seq,)).get
-        if found is None:
-            raise LogDamaged(f"entry {seq} is missing", seq=seq)
-        return found
 
     def _blocks(self, file: BinaryIO, after: int, upto: int, actions: _Actions) -> Iterator[list[chain.Raw]]:
         """The rows, each block by a short read of its own, at a pace that leaves the machine to others."""

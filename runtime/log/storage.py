@@ -50,6 +50,7 @@ class Storage:
         self._connection: apsw.Connection | None = None
         self._synced = False  # a commit went well since the opening
         self._wal_pages = 0
+        self.kept_pages = 0  # of the write-ahead log, which a reader keeps from being used again
         self._checked: int | None = None
         self._boot = 0
         self._inode = 0
@@ -125,18 +126,20 @@ class Storage:
         self._check_place()
         self._synced = True
 
-    def checkpoint(self, *, last_seq: int, idle: bool) -> None:
+    def checkpoint(self, *, last_seq: int, idle: bool, now: bool = False) -> None:
         """Copy the write-ahead log into the database when it is time; never before a commit proved the opening."""
         self._wal_pages += self._open_connection().status(apsw.SQLITE_DBSTATUS_CACHE_WRITE, True)[0] + 1
-        if not self._synced or self._wal_pages < (CHECKPOINT_PAGES if idle else CHECKPOINT_PAGES_AT_MOST):
+        enough = self._wal_pages >= (CHECKPOINT_PAGES if idle else CHECKPOINT_PAGES_AT_MOST)
+        if not self._synced or not (enough or now):
             return
         connection = self._open_connection()
         self._delay_sync()
         pages, copied = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         if copied < pages:  # a reader needs the rest; look again after as many pages more
             self._wal_pages = min(pages, CHECKPOINT_PAGES // 2)
+            self.kept_pages = pages
             return
-        self._wal_pages = 0
+        self._wal_pages = self.kept_pages = 0
         self._checked = last_seq
         if pages > TRUNCATE_PAGES:
             self._truncate(connection)

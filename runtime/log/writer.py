@@ -26,6 +26,11 @@ CHECKPOINT_AGAIN_S = 5.0
 """How long after a checkpoint that failed the next one is tried: the write-ahead log holds everything meanwhile."""
 SPACE_S = 2.0
 """How often a full disk is looked at again."""
+CROWDED_PAGES = 4000
+"""A reader keeps so many pages (16 MB) of the write-ahead log: telemetry waits and commits come once a second."""
+CROWDED_S = 1.0
+WAL_FULL_PAGES = 13_000
+"""It keeps so many (54 MB): as on a full disk, new stimuli are refused, until it has gone."""
 SWEEP_S = 0.02
 """The least time between two deletions of sealed rows."""
 OVERDUE_S = 0.2
@@ -66,6 +71,7 @@ class Writer:
         self.clean = False  # whether the end is to be marked as one
         self._acts: deque[tuple[Callable[[apsw.Connection], None], Future[None]]] = deque()
         self._acts_over = False
+        self.low_reason = "the disk is full"
         self._swept_at = 0.0
 
     def start(self) -> None:
@@ -102,7 +108,7 @@ class Writer:
                     self._attempt(batch, self._narration.due())
                 self._upkeep()
                 if self._low:
-                    self._watch_space(full=not self._reserve.take())
+                    self._look_again()
             self._finish()
         except BaseException as error:
             self._change("failed", f"the writer ended: {error!r}")
@@ -168,14 +174,32 @@ class Writer:
             self._low = self._narration.suspended = full
             self.low(full)
 
-    def _tidy(self) -> None:
+    def _look_again(self) -> None:
+        """Whether there is room again: on the disk, and in the write-ahead log."""
+        if self._storage.kept_pages > WAL_FULL_PAGES:
+            self._tidy(now=True)
+        if self._storage.kept_pages <= WAL_FULL_PAGES:
+            self.low_reason = "the disk is full"
+            self._watch_space(full=not self._reserve.take())
+
+    def _watch_wal(self) -> None:
+        """A transaction of another process may keep the write-ahead log from being used again; it stays bounded."""
+        kept = self._storage.kept_pages
+        self._pending.at_least_s = CROWDED_S if kept > CROWDED_PAGES else 0.0
+        self._narration.suspended = self._low or kept > CROWDED_PAGES
+        if kept > WAL_FULL_PAGES and not self._low:
+            self.low_reason = "another program holds a transaction on log.db open, and its write-ahead log is full"
+            self._watch_space(full=True)
+
+    def _tidy(self, *, now: bool = False) -> None:
         """What can wait until the batch is acknowledged."""
         try:
             if self.suspect is not None:
                 self._storage.suspect(self.suspect)
                 self.suspect = None
             if time.monotonic() >= self._checkpoint_from:
-                self._storage.checkpoint(last_seq=self._durable_seq, idle=not self._pending)
+                self._storage.checkpoint(last_seq=self._durable_seq, idle=not self._pending, now=now)
+                self._watch_wal()
         except (apsw.Error, OSError) as error:
             self._checkpoint_from = time.monotonic() + CHECKPOINT_AGAIN_S
             self._regain(Batch(), error)

@@ -90,7 +90,7 @@ async def test_control_without_eviction_acknowledged_entries_are_lost(
     folder: Path, open_log: Callable[..., Log], layer: Forgetful, fails: Nth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "evict", lambda path: None)
-    monkeypatch.setattr(storage.Storage, "checkpoint", lambda self, *, last_seq, idle: None)  # none came in time
+    monkeypatch.setattr(storage.Storage, "checkpoint", lambda self, **_given: None)  # none came in time
     log = open_log(folder, vfs="axon-test-forgetful")
     acknowledged = await run(log, fails, at=3)
     assert on_the_disk(layer, folder.parent / "cut") < acknowledged
