@@ -8,6 +8,7 @@ import hashlib
 import sys
 from pathlib import Path
 
+from runtime.abi.errors import StorageFailed
 from runtime.abi.link import Row
 from runtime.log.log import Log
 from runtime.log.settings import LogSettings
@@ -35,7 +36,10 @@ async def write(folder: Path, boot: str) -> None:
             log.admit("cognet:stimulus:visual", {"source": {"channel": "camera"}, **frame})
             words = {"source": {"channel": "person"}, "content": "x" * (number * 400)}
             row = log.admit("cognet:stimulus:text", words)
-        await log.durable(row.seq)
+        try:
+            await log.durable(row.seq)
+        except StorageFailed:
+            await asyncio.sleep(0.02)  # it resumes by itself
 
 
 if __name__ == "__main__":
