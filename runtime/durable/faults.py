@@ -142,7 +142,7 @@ def _base_name(name: Any) -> str:
 class Forgetful(apsw.VFS):
     """A page cache after failed syncs: what wasn't written counts as clean, is read back, and never gets to the disk.
 
-    ``disk`` is what a cut would leave. ``decide(file)`` says whether this sync fails. ``evict`` is what
+    ``cut()`` is what a cut would leave now. ``decide(file)`` says whether this sync fails. ``evict`` is what
     ``posix_fadvise(DONTNEED)`` does: the files show the disk again, and what is still to be written.
     """
 
@@ -150,6 +150,7 @@ class Forgetful(apsw.VFS):
         self.decide = decide
         self.disk: dict[str, bytearray] = {}
         self._waiting: dict[str, list[Operation]] = {}
+        self._lock = threading.Lock()
         super().__init__(name, base="")
 
     def close(self) -> None:
@@ -168,8 +169,14 @@ class Forgetful(apsw.VFS):
         """What waits is on the disk; or it isn't and the cache forgets that it should be."""
         waiting = self._waiting.pop(file, [])
         _raise("eio" if self.decide(file) else None, apsw.SQLITE_IOERR_FSYNC)
-        for operation in waiting:
-            apply(self.disk.setdefault(file, bytearray()), operation)
+        with self._lock:
+            for operation in waiting:
+                apply(self.disk.setdefault(file, bytearray()), operation)
+
+    def cut(self) -> dict[str, bytes]:
+        """The files as the disk has them at one moment. Any thread."""
+        with self._lock:
+            return {name: bytes(image) for name, image in self.disk.items()}
 
     def evict(self, folder: Path) -> None:
         """Nobody may have the files open."""

@@ -56,7 +56,7 @@ async def run(log: Log, fails: Nth, at: int) -> int:
 def on_the_disk(layer: Forgetful, folder: Path) -> int:
     """Entries that are there after the cut."""
     folder.mkdir()
-    for name, image in layer.disk.items():
+    for name, image in layer.cut().items():
         if not name.endswith("-journal"):
             (folder / name).write_bytes(image)
     connection = apsw.Connection(str(folder / "log.db"))
