@@ -5,7 +5,10 @@
 AGENT   ?= examples/rover
 VENV    := .venv
 BIN     := $(VENV)/bin
-PYTHON  ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(shell command -v $(name) 2>/dev/null)))
+FITS    := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+# The first that runs and is new enough: a name alone may be a shim for a Python that isn't there.
+PYTHON  ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
+             $$name -c '$(FITS)' >/dev/null 2>&1 && { echo $$name; break; }; done)
 READY   := $(VENV)/.ready
 
 .PHONY: run test lint bench setup check-system clean
@@ -41,8 +44,8 @@ $(READY): pyproject.toml
 
 check-system:
 	@test -n "$(PYTHON)" && command -v "$(PYTHON)" >/dev/null || \
-	  { echo "Python isn't there$(if $(PYTHON), ($(PYTHON))): sudo apt install python3 python3-venv"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "No Python 3.11 to 3.13$(if $(PYTHON), under the name $(PYTHON)): sudo apt install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c '$(FITS)' || \
 	  { echo "$(PYTHON) is $$($(PYTHON) -V); Axon Edge needs 3.11 to 3.13, as Debian 12 and 13 have: sudo apt install python3 python3-venv"; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "Python can't make virtual environments: sudo apt install $$($(PYTHON) -c 'import sys; print("python3.%d-venv" % sys.version_info[1])')"; exit 1; }

@@ -38,6 +38,12 @@ def writing_durable(path: Path) -> Iterator[BinaryIO]:
     sync_folder(path.parent)
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Remove what cuts in the middle of a write left in a folder; nobody else may be writing there."""
+    for path in folder.glob(f".*{TEMPORARY}"):
+        path.unlink(missing_ok=True)
+
+
 def sync_data(file: BinaryIO) -> None:
     """Put what was written of a long file on the disk now, so that the last sync is short for everybody else."""
     file.flush()

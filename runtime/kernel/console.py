@@ -35,11 +35,14 @@ class Console:
         self.notices: deque[str] = deque(maxlen=NOTICES)
         self.dropped = 0
 
-    def say(self, line: str) -> None:
-        """Say one line, unless it was said a moment ago: then it is counted, and the count is said with the next."""
+    def say(self, line: str, *, always: bool = False) -> None:
+        """Say one line, unless it was said a moment ago: then it is counted, and the count is said with the next.
+
+        ``always`` is for a state, of which the newest must be the last that a person reads.
+        """
         kind, now_us = re.sub(r"\d+", "#", line), mono_us()
         said_us, repeats = self._known.get(kind, (-QUIET_US, 0))
-        if now_us - said_us < QUIET_US:
+        if now_us - said_us < QUIET_US and not always:
             self._known[kind] = (said_us, repeats + 1)
             return
         if len(self._known) >= MAX_KNOWN:

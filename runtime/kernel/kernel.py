@@ -7,6 +7,7 @@ import os
 import signal
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from capsule.errors import AxonError
@@ -170,7 +171,7 @@ class Kernel:
         self._log.on_retired = self.brain.retire
         self._log.on_durable = self._durable
         self._log.on_page = self.brain.heard
-        StorageNews(self._log, narrator=self._narrator, say=self._console.say).listen(loop)
+        StorageNews(self._log, narrator=self._narrator, say=partial(self._console.say, always=True)).listen(loop)
         self._log.start(loop)
         self._chronicle.tell_boot(setup=self._setup, broker=self._broker.kind)
         run = await self._open_sockets()

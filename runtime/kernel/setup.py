@@ -14,6 +14,7 @@ from runtime.abi.clock import mono_us
 from runtime.abi.ids import uuid7
 from runtime.config.agent import AgentConfig, load_agent
 from runtime.config.cognet import CognetConfig, find_cognet, load_cognet
+from runtime.durable.files import remove_leftovers
 from runtime.kernel.brain_sandbox import PACKAGES, check_sandbox
 from runtime.kernel.session import Session
 from runtime.kernel.stop import StopLatch
@@ -51,6 +52,8 @@ class Setup:
         self.sandbox_check = check_sandbox(self.agent.folder, self.cognet.folder) if self.sandboxed else None
         self.session = Session.take(self.data, asked.session)
         try:
+            for place in (self.data, self.data / "state" / self.cognet.name):
+                remove_leftovers(place)
             self.latch = StopLatch.load(self.data)
             self.media: MediaRing = self._open_media()
             self.log = Log.open(

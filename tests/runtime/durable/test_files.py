@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.durable.files import make_folder, remove_durable, rename_durable, write_durable
+from runtime.durable.files import make_folder, remove_durable, remove_leftovers, rename_durable, write_durable
 
 
 def test_content_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -66,3 +66,11 @@ def test_renaming_and_folders(tmp_path: Path) -> None:
     write_durable(tmp_path / "a" / "b" / "c" / "one", b"1")
     rename_durable(tmp_path / "a" / "b" / "c" / "one", tmp_path / "a" / "b" / "c" / "two")
     assert (tmp_path / "a" / "b" / "c" / "two").read_bytes() == b"1"
+
+
+def test_what_a_cut_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / ".stop.json.abc.tmp").write_bytes(b"half")
+    (tmp_path / "stop.json").write_bytes(b"whole")
+    (tmp_path / ".hidden").write_bytes(b"somebody's")
+    remove_leftovers(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "stop.json"]
