@@ -151,6 +151,7 @@ TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
     "kernel:link:refused": Refused,
     "kernel:log:storage": Storage,
     "kernel:log:sealing": Fact,
+    "kernel:log:retired": Fact,
     "kernel:telemetry:dropped": Fact,
     "kernel:stop:latched": Fact,
     "kernel:stop:cleared": Fact,

@@ -329,6 +329,9 @@ class Log:
 
     def _retire(self, last: int) -> None:
         self.first_seq = last + 1
+        note = Fact(message="the oldest entries were removed", facts={"last_seq": last})
+        event = TelemetryEvent(type="kernel:log:retired", mono_us=mono_us(), after_seq=self.last_seq, data=note)
+        self._narration.tell(event)
         self.on_retired(self.first_seq)
 
     def _sealing_failed(self, reason: str, seq: int | None) -> None:

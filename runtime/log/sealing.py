@@ -78,6 +78,7 @@ class Sealing:
         self._thread = threading.Thread(target=self._run, name="log-sealing", daemon=True)
         self._began = time.monotonic()
         self._aged_before: float | None = None
+        self._noted: Catalog | None = None
         self._counted = 0  # entries up to here are in the live bytes
         self._live_bytes = 0
         self._samples: deque[tuple[float, int]] = deque()  # when, and the last entry durable then
@@ -109,6 +110,7 @@ class Sealing:
                 self.failed(damage.message, damage.facts.get("seq"))
                 return
             except (apsw.Error, OSError, AxonError) as error:
+                self._noted = None
                 self.failed(str(error), None)
                 pause_s = min(2 * pause_s, 30 * LOOK_S)
             except CancelledError:
@@ -116,14 +118,26 @@ class Sealing:
 
     def look(self) -> bool:
         """Do one thing that is due; False when nothing was. Blocks."""
-        with self._readers.lend() as connection, one_view(connection):
-            noted = catalog.read(connection)
+        noted = self._read_notes()
         if self._retire(noted):
             return True
         upto = self._upto(noted)
         if upto:
             self._seal(noted, upto)
         return bool(upto)
+
+    def _read_notes(self) -> Catalog:
+        """All of them after a change, which only this thread makes; else the floor alone, which the writer moves."""
+        with self._readers.lend() as connection, one_view(connection):
+            if self._noted is None:
+                self._noted = catalog.read(connection)
+            else:
+                self._noted = msgspec.structs.replace(self._noted, floor=catalog.read_floor(connection))
+        return self._noted
+
+    def _change(self, act: Act) -> None:
+        self._noted = None
+        self._ask(act).result()
 
     # -- sealing -----------------------------------------------------------------------------------
 
@@ -198,7 +212,7 @@ class Sealing:
             footer.types,
             self._aged(noted),
         )
-        self._ask(lambda connection: _note(connection, sealed, actions)).result()
+        self._change(lambda connection: _note(connection, sealed, actions))
         self._live_bytes = max(self._live_bytes - footer.body_bytes, 0)
         self.sealed_entries += upto - first
 
@@ -234,7 +248,7 @@ class Sealing:
         if not count:
             return False
         gap = retention.retired(noted, count, context=self._context)
-        self._ask(lambda connection: catalog.put_gap(connection, gap)).result()
+        self._change(lambda connection: catalog.put_gap(connection, gap))
         self.retired(gap.last)
         for each in live[:count]:
             remove_durable(self._archive.folder / each.name)

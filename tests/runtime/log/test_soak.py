@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,21 @@ def readings(log: Log, count: int) -> list[Row]:
     return [log.admit(FIELD, source | {"reading": {"value": log.last_seq, "unit": "%"}}) for _ in range(count)]
 
 
+def watch(folder: Path, over: threading.Event) -> int:
+    """Read the whole log again and again while entries move and go; returns how often."""
+    passes = 0
+    while not over.wait(0.5):
+        last = 0
+        for row in LogReader(folder).rows():
+            told = row.type == "axon:system:message"
+            assert row.seq > last if told else row.seq == last + 1, (last, row.seq)
+            last = row.seq
+            if over.is_set():
+                break
+        passes += 1
+    return passes
+
+
 async def sealed(log: Log, folder: Path) -> None:
     """Wait until the day's entries have left the live rows; a real day leaves a thousand times as long for it."""
     reader, deadline = LogReader(folder), time.monotonic() + 30
@@ -57,6 +73,8 @@ async def test_thirty_days_of_seals_and_retentions_stay_small(
 ) -> None:
     log = open_log(folder, seal_bytes=SEAL_BYTES, retain_bytes=RETAIN_BYTES, window_entries=64)
     log.start(asyncio.get_running_loop())
+    over = threading.Event()
+    watching = asyncio.create_task(asyncio.to_thread(watch, folder, over))
     process = psutil.Process()
     resident: list[int] = []
     largest: dict[str, int] = {}
@@ -68,6 +86,8 @@ async def test_thirty_days_of_seals_and_retentions_stay_small(
         for name, size in files_of(folder).items():
             largest[name] = max(size, largest.get(name, 0))
         resident.append(process.memory_info().rss)
+    over.set()
+    assert await asyncio.wait_for(watching, 30) > 3, "nobody read meanwhile"
     assert log.last_seq == DAYS * ENTRIES_A_DAY
     noted = await asyncio.to_thread(LogReader(folder).catalog)
     assert noted.retired > ENTRIES_A_DAY
@@ -133,3 +153,52 @@ connection.execute("SELECT count(*) FROM entry").fetchall()
 print("held", flush=True)
 sys.stdin.readline()
 """
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from runtime.log import sealing
+from runtime.log.log import Log
+from runtime.log.settings import LogSettings
+from runtime.media.ring import MemoryRing
+
+sealing.LOOK_S, sealing.KEEP_ENTRIES = 0.01, 16
+
+async def main() -> None:
+    log = Log.open(
+        Path(sys.argv[1]), agent_id="rover", session_id="session", boot_id=sys.argv[2],
+        settings=LogSettings(volatile_data=True, seal_bytes=64_000, retain_bytes=40_000, window_entries=16),
+        media=MemoryRing(max_bytes=1000),
+    )
+    log.on_durable = lambda rows: sys.stdout.write(f"{rows[-1].seq}\\n") and sys.stdout.flush()
+    log.start(asyncio.get_running_loop())
+    while True:
+        for value in range(30):
+            log.admit("cognet:stimulus:field", {"source": {"channel": "c"}, "reading": {"value": log.last_seq}})
+        await log.durable(log.last_seq)
+
+asyncio.run(main())
+"""
+
+
+async def test_sigkill_while_it_seals_and_retires(folder: Path, open_log: Callable[..., Log]) -> None:
+    """Layer 1: the process ends anywhere in a seal or a retention; what it acknowledged is there or told of."""
+    for boot in range(6):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", KILLED, str(folder), f"boot-{boot}", stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        for _ in range(60 + 37 * boot):
+            await asyncio.wait_for(process.stdout.readline(), 30)
+        process.kill()
+        rest = await asyncio.wait_for(process.stdout.read(), 30)
+        await process.wait()
+        acknowledged = [int(line) for line in rest.split(b"\n")[:-1]]
+        found = await asyncio.to_thread(verify, folder)
+        assert found.ok, found
+        assert found.last_seq >= max(acknowledged, default=0)
+    log = open_log(folder)
+    assert log.recovery.damage is None
+    assert log.first_seq > 1
+    await log.close(clean=True)
