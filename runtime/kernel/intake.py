@@ -29,15 +29,26 @@ class Intake:
         self._log = log
         self._transient = transient
         self._unacknowledged: deque[tuple[int, Callable[[], None]]] = deque()
+        self.listening = False
+        """Whether the broker brings stimuli now: drivers wait until the status says so."""
+        self.changed: Callable[[], None] = lambda: None
 
     async def serve(self, connection: Connection) -> None:
         """One connection's life: ends when it is lost; the caller connects again."""
         self._unacknowledged.clear()  # an acknowledgement never crosses a reconnect; the broker sends again
         await connection.subscribe(topics.sensor_filter(self._agent), qos=1)
         await connection.subscribe(topics.stimulus_filter(self._agent), qos=1)
-        async with alongside(self._confirm(connection)):
-            async for incoming in connection.messages():
-                self._take(incoming)
+        self._listen(True)
+        try:
+            async with alongside(self._confirm(connection)):
+                async for incoming in connection.messages():
+                    self._take(incoming)
+        finally:
+            self._listen(False)
+
+    def _listen(self, listening: bool) -> None:  # noqa: FBT001 (private, two callers)
+        self.listening = listening
+        self.changed()
 
     def durable(self, seq: int) -> None:
         """Acknowledge what is on the disk now."""

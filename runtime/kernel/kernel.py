@@ -137,6 +137,7 @@ class Kernel:
         self._commands = Commands(
             agent=self._agent, gate=CommandGate(), status=self._status, act=self._act, refused=self._refuse_command
         )
+        self._intake.changed = self._commands.changed
         self._exchange = Exchange(
             agent=self._agent,
             intake=self._intake,
@@ -330,7 +331,10 @@ class Kernel:
 
     def _status(self) -> Status:
         return Status(
-            state="online", stopped=self._emergency.latched, session=self._setup.session.id, boot=self._setup.boot_id
+            state="online" if self._intake.listening else "connecting",
+            stopped=self._emergency.latched,
+            session=self._setup.session.id,
+            boot=self._setup.boot_id,
         )
 
     # -- figures -----------------------------------------------------------------------------------

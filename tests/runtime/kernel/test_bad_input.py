@@ -46,10 +46,19 @@ NONSENSE: list[tuple[str, bytes]] = [
 def flood(agent: Agent, messages: list[tuple[str, bytes]]) -> None:
     async def send() -> None:
         async with asyncio.timeout(LIMIT_S), Connection(parse_address(running(agent.folder).broker)) as connection:
+            await until_online(connection)
             for topic, payload in messages:
                 await connection.publish(f"axon/test/{topic}", payload, qos=1)
 
     asyncio.run(send())
+
+
+async def until_online(connection: Connection) -> None:
+    """Before the kernel has subscribed, the broker drops what nobody wants."""
+    await connection.subscribe("axon/test/status")
+    async for message in connection.messages():
+        if json.loads(message.payload)["state"] == "online":
+            return
 
 
 def field(value: float, epoch: str, seq: int) -> bytes:
