@@ -21,7 +21,7 @@ from runtime.log.chain import COLUMNS, GENESIS, check, follow
 
 MAX_REQUEST_BYTES = 1024
 MAX_PAGE_BYTES = 8 * 1024 * 1024
-RETIRED_MEANWHILE = 3
+RETIRED_MEANWHILE = 10
 """So often a segment that was noted and whose file is gone is looked up again: retention notes, then removes."""
 
 # One row comes back: one step of SQLite, so one hand-over of the interpreter's lock for a whole page.
