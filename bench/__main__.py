@@ -1,6 +1,6 @@
 """``make bench``: run every measurement, print each figure, write ``bench/results.json``.
 
-``python -m bench [NAME ...]`` runs some of them and prints without writing.
+``python -m bench [NAME ...]`` (or ``make bench ARGS=NAME``) runs some of them and replaces their figures alone.
 """
 
 from __future__ import annotations
@@ -28,17 +28,24 @@ def show(figure: Figure) -> None:
     )
 
 
+def keep(measured: list[Figure]) -> None:
+    """Put figures into the file, each in the place of the one it replaces."""
+    known = msgspec.json.decode(RESULTS.read_bytes(), type=list[Figure]) if RESULTS.exists() else []
+    figures = {figure.name: figure for figure in (*known, *measured)}
+    RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(list(figures.values()))) + b"\n")
+
+
 def main() -> int:
     """Exit 1 when a goal isn't met."""
-    chosen = sys.argv[1:] or list(PARTS)
-    figures: list[Figure] = []
-    for part in chosen:
+    missed = False
+    for part in sys.argv[1:] or PARTS:
+        measured = []
         for figure in importlib.import_module(f"bench.{part}").figures():
             show(figure)
-            figures.append(figure)
-    if not sys.argv[1:]:
-        RESULTS.write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
-    return int(any(figure.ok is False for figure in figures))
+            measured.append(figure)
+        keep(measured)
+        missed = missed or any(figure.ok is False for figure in measured)
+    return int(missed)
 
 
 if __name__ == "__main__":

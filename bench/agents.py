@@ -17,12 +17,17 @@ ROVER = ROOT / "examples" / "rover"
 COGNETS = Path(__file__).parent / "cognets"
 
 
+def scratch() -> Path:
+    """A folder on this disk for what a measurement needs."""
+    parent = ROOT / "build" / "bench"
+    parent.mkdir(parents=True, exist_ok=True)
+    return parent
+
+
 @contextmanager
 def agent(cognet: str | None = None, *, log: str = "", brain: str = "", sensors: bool = False) -> Iterator[Path]:
     """A copy of the rover (``cognet`` None), or a bare agent with a cognet of this folder, on this disk."""
-    parent = ROOT / "build" / "bench"
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=parent) as name:
+    with tempfile.TemporaryDirectory(dir=scratch()) as name:
         folder = Path(name) / "agent"
         if cognet is None:
             shutil.copytree(ROVER, folder, ignore=shutil.ignore_patterns("data"))

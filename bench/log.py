@@ -18,6 +18,7 @@ import apsw
 import msgspec
 import uvloop
 
+from bench.agents import scratch
 from bench.figure import Figure, at_least, at_most
 from capsule.frames import Hello, frame, receive_frame
 from runtime.abi.entries import Entry, decode_page
@@ -229,8 +230,8 @@ async def measure(base: Path, entries: int) -> list[Figure]:
 
 
 def figures(entries: int = 1_000_000) -> list[Figure]:
-    """All figures, on the file system of the current folder."""
-    return uvloop.run(measure(Path.cwd(), entries))
+    """All figures, on this disk."""
+    return uvloop.run(measure(scratch(), entries))
 
 
 if __name__ == "__main__":
