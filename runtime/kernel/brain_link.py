@@ -14,7 +14,7 @@ from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import FrameSplitter, Hello, frame
 from runtime.abi.clock import mono_us
 from runtime.abi.entries import OUTPUT_PREFIX, PAYLOAD_CLASSES
-from runtime.abi.errors import CallInvalid, EntryInvalid, EntryTypeUnknown, LogBacklogFull, from_wire, to_wire
+from runtime.abi.errors import CallInvalid, EntryTypeUnknown, LogBacklogFull, from_wire, to_wire
 from runtime.abi.link import (
     LINK_PROTOCOL,
     Admitted,
@@ -90,7 +90,7 @@ class BrainLink(asyncio.Protocol):
         self.heard_us = self.began_us = mono_us()
         self.loaded = False
         self._unserved: deque[bytes] = deque()
-        self._serving = False
+        self._serving = self._paused = False
         self.left_us: int | None = None
         self.stopped = asyncio.Event()
 
@@ -129,10 +129,12 @@ class BrainLink(asyncio.Protocol):
         if self._transport is None:
             return
         if self._unserved:
-            self._serving = True
-            self._transport.pause_reading()
+            if not self._paused:
+                self._transport.pause_reading()
+            self._paused = self._serving = True
             asyncio.get_running_loop().call_soon(self._serve)
-        else:
+        elif self._paused:
+            self._paused = False
             self._transport.resume_reading()
 
     def _refuse(self, error: Exception) -> None:
@@ -241,7 +243,8 @@ class BrainLink(asyncio.Protocol):
         try:
             match call.verb, call.args:
                 case "output", [str(type_), data]:
-                    self._admit(call, type_, self._output(type_, data))
+                    _check_output(type_)
+                    self._admit(call, type_, data)
                 case "settle", [int(upto_seq)] if 0 <= upto_seq <= self._log.last_seq:
                     self._admit(call, "axon:agent:settled", Settled(upto_seq=upto_seq))
                 case "store.get" | "store.set", _ if len(self._tasks) >= MAX_STORE_CALLS:
@@ -257,16 +260,7 @@ class BrainLink(asyncio.Protocol):
         except AxonError as error:
             self._reply(call, error=error)
 
-    def _output(self, type_: str, data: Any) -> msgspec.Struct:
-        kind = PAYLOAD_CLASSES.get(type_)
-        if kind is None or not type_.startswith(OUTPUT_PREFIX):
-            raise EntryTypeUnknown(f"output takes {OUTPUT_PREFIX}text, audio, visual or field, not {type_!r}")
-        try:
-            return msgspec.convert(data, kind)
-        except (msgspec.ValidationError, ValueError) as error:
-            raise EntryInvalid(f"{type_}: {error}", type=type_) from error
-
-    def _admit(self, call: Call, type_: str, data: msgspec.Struct) -> None:
+    def _admit(self, call: Call, type_: str, data: Any) -> None:
         """Commit on the brain's behalf; the reply follows once it is durable, whoever still waits for it."""
         cursor = call.cursor if call.cursor is not None and 0 <= call.cursor <= self._log.last_seq else None
         row = self._log.admit(type_, data, wake_id=call.wake_id, cursor=cursor, reserve=True)
@@ -304,3 +298,9 @@ class BrainLink(asyncio.Protocol):
     def _write(self, message: FromKernel | Hello) -> None:
         assert self._transport
         self._transport.write(frame(self._encoder.encode(message)))
+
+
+def _check_output(type_: str) -> None:
+    """A brain emits outputs and nothing else; the log checks their data."""
+    if type_ not in PAYLOAD_CLASSES or not type_.startswith(OUTPUT_PREFIX):
+        raise EntryTypeUnknown(f"output takes {OUTPUT_PREFIX}text, audio, visual or field, not {type_[:100]!r}")

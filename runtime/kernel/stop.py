@@ -69,6 +69,8 @@ class StopLatch:
     def take_unlogged(self) -> tuple[StopState, ...]:
         """What the log still lacks; from now on it is the caller's to record."""
         taken = self.state.unlogged
+        if not taken:
+            return ()
         self.state = msgspec.structs.replace(self.state, unlogged=())
         return taken
 
