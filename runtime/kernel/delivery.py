@@ -13,7 +13,7 @@ from runtime.abi.link import Row
 from runtime.mqtt.client import Connection
 
 MAX_WAITING = 1024
-GATHER_S = 0.002
+GATHER_S = 0.005
 """A lone output goes out at once; of a burst, what comes in this time goes out together and costs the brain less."""
 
 
