@@ -242,6 +242,12 @@ class CallInvalid(AxonError, TypeError):
     code = "CALL_INVALID"
 
 
+class CallCancelled(AxonError, RuntimeError):
+    """A call ended because nobody waited for it any more: an interrupt, or a task that was cancelled."""
+
+    code = "CALL_CANCELLED"
+
+
 # -- commands --------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from capsule.scope import AxonScope
+from runtime.abi.engines import EngineFacts
 from runtime.abi.errors import WireError
 from runtime.abi.telemetry import TelemetryEvent
 
@@ -48,6 +50,8 @@ class Welcome(_Message, frozen=True):
     max_overlap: int
     cognet: str  # the name of the cognet
     cognet_path: str  # the folder of the cognet, as the brain sees it
+    scope: AxonScope = AxonScope()  # what the capsule can execute now
+    engines: list[EngineFacts] = []  # the roles that the cognet declares
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -72,6 +76,25 @@ class Reply(_Message, frozen=True):
     error: WireError | None = None
 
 
+class Part(_Message, frozen=True):
+    """A piece of the answer to the call of that number; its ``Reply`` follows the last one."""
+
+    call: int
+    value: Any = None
+
+
+class Scoped(_Message, frozen=True):
+    """What the capsule can execute has changed."""
+
+    scope: AxonScope
+
+
+class Engines(_Message, frozen=True):
+    """The facts of the roles have changed: all of them, as they are now."""
+
+    engines: list[EngineFacts]
+
+
 class Retired(_Message, frozen=True):
     """Entries before ``first_seq`` can't be read any more: the log keeps within its bounds."""
 
@@ -84,7 +107,7 @@ class Stop(_Message, frozen=True):
     grace_s: float
 
 
-FromKernel: TypeAlias = Welcome | Entries | Retired | Reply | Stop
+FromKernel: TypeAlias = Welcome | Entries | Retired | Reply | Part | Scoped | Engines | Stop
 
 # -- brain to kernel -------------------------------------------------------------------------------
 
@@ -106,10 +129,16 @@ class Call(_Message, frozen=True):
     """A verb that wants a reply; ``cursor`` is what the calling tick had seen."""
 
     call: int
-    verb: str  # "output", "store.get", "store.set", "settle"
+    verb: str  # such as "output", "store.get", "run"
     args: list[Any]
     wake_id: str | None = None
     cursor: int | None = None
+
+
+class Cancel(_Message, frozen=True):
+    """Nobody waits for the reply to that call any more; its ``Reply`` comes all the same."""
+
+    call: int
 
 
 class Admitted(_Message, frozen=True):
@@ -156,7 +185,7 @@ class Stopped(_Message, frozen=True):
     """The shutdown hooks are done."""
 
 
-FromBrain: TypeAlias = Loaded | LoadFailed | Call | Admitted | Ended | Missed | Told | Heartbeat | Stopped
+FromBrain: TypeAlias = Loaded | LoadFailed | Call | Cancel | Admitted | Ended | Missed | Told | Heartbeat | Stopped
 
 
 # -- pages, over a socket of their own: the one blocking call ------------------------------------------

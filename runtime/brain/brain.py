@@ -15,6 +15,7 @@ from capsule.errors import AxonError, FrameInvalid
 from runtime.abi.clock import mono_us
 from runtime.abi.errors import CognetInvalid, to_wire
 from runtime.abi.link import (
+    Engines,
     Entries,
     FromBrain,
     FromKernel,
@@ -23,6 +24,7 @@ from runtime.abi.link import (
     LoadFailed,
     Retired,
     Row,
+    Scoped,
     Stop,
     Stopped,
     Welcome,
@@ -210,6 +212,10 @@ class Life:
                 self._welcomed.result().take(rows)
             case Retired(first_seq) if self._welcomed.done():
                 self._welcomed.result().session.retire(first_seq)
+            case Scoped(scope) if self._welcomed.done():
+                self._welcomed.result().syscalls.scope = scope
+            case Engines(engines) if self._welcomed.done():
+                self._welcomed.result().syscalls.engines = {facts.role: facts for facts in engines}
             case Stop(grace_s):
                 if not self._stop.done():
                     self._stop.set_result(grace_s)

@@ -14,7 +14,7 @@ import msgspec
 from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import MAX_FRAME_BYTES, FrameSplitter, Hello, frame
 from runtime.abi.errors import BrainLost, CallInvalid, EntryTooLarge, from_wire
-from runtime.abi.link import LINK_PROTOCOL, Call, FromBrain, FromKernel, Reply
+from runtime.abi.link import LINK_PROTOCOL, Call, Cancel, FromBrain, FromKernel, Part, Reply
 
 TOLD_BATCH = 256
 MAX_EVENT_BYTES = 32 * 1024
@@ -44,6 +44,7 @@ class Connection(asyncio.Protocol):
         self._events: deque[msgspec.Raw] = deque()
         self._flushing = False
         self._calls: dict[int, asyncio.Future[Any]] = {}
+        self._hearers: dict[int, Callable[[Any], None]] = {}
         self._last_call = 0
         self._dropped = 0
         self.lost: asyncio.Future[AxonError] = self._loop.create_future()
@@ -75,6 +76,9 @@ class Connection(asyncio.Protocol):
         message = _decoder.decode(payload)
         if isinstance(message, Reply):
             self._resolve(message)
+        elif isinstance(message, Part):
+            if hear := self._hearers.get(message.call):
+                hear(message.value)
         else:
             self._receive(message)
 
@@ -126,15 +130,35 @@ class Connection(asyncio.Protocol):
         dropped, self._dropped = self._dropped, 0
         return dropped
 
-    def call(self, verb: str, args: list[Any], *, wake_id: str | None, cursor: int | None) -> asyncio.Future[Any]:
-        """Send a call; the future is its reply. The kernel acts on it whether or not anybody still waits."""
+    def call(
+        self,
+        verb: str,
+        args: list[Any],
+        *,
+        wake_id: str | None,
+        cursor: int | None,
+        hear: Callable[[Any], None] | None = None,
+    ) -> asyncio.Future[Any]:
+        """Send a call; the future is its reply, and ``hear`` takes the parts that come before it.
+
+        The kernel acts on it whether or not anybody still waits: only a call with a ``hear`` is cancelled
+        there when its future is cancelled here.
+        """
         if self.lost.done():
             raise BrainLost(f"kernel.{verb}: {self.lost.result().message}")
         number = self._last_call + 1
         self.send(Call(number, verb, args, wake_id, cursor))
         self._last_call = number
         future = self._calls[number] = self._loop.create_future()
+        if hear is not None:
+            self._hearers[number] = hear
+            future.add_done_callback(lambda done: self._unheard(number, done))
         return future
+
+    def _unheard(self, number: int, done: asyncio.Future[Any]) -> None:
+        self._hearers.pop(number, None)
+        if done.cancelled() and number in self._calls and not self.lost.done():
+            self.send(Cancel(number))
 
     def _resolve(self, reply: Reply) -> None:
         future = self._calls.pop(reply.call, None)

@@ -43,6 +43,8 @@ class Syscalls:
         self.session = session
         self.narration = narration
         self.clocks = clocks
+        self.scope = welcome.scope
+        self.engines = {facts.role: facts for facts in welcome.engines}
         self.is_over = False
 
     async def output(self, type_: str, data: Mapping[str, Any] | msgspec.Struct) -> None:

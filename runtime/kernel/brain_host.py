@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from capsule.errors import AxonError, FrameInvalid
+from capsule.scope import AxonScope
 from runtime.abi.clock import mono_us
-from runtime.abi.link import Admitted, Ended, Loaded, Missed, Row, Welcome
+from runtime.abi.engines import EngineFacts
+from runtime.abi.link import Admitted, Ended, Engines, Loaded, Missed, Retired, Row, Scoped, Welcome
 from runtime.abi.telemetry import (
     Loaded as LoadedFact,
 )
@@ -19,12 +21,11 @@ from runtime.abi.telemetry import (
     WakeSettled,
     WakesMissed,
 )
-from runtime.kernel.brain_link import BrainLink
+from runtime.kernel.brain_link import BrainLink, Verb
 from runtime.kernel.brain_sandbox import COGNET_INSIDE
 from runtime.kernel.narrator import Narrator
 from runtime.kernel.setup import Setup
 from runtime.kernel.statistics import Statistics
-from runtime.kernel.store import Store
 
 LOAD_GRACE_S = 20.0
 LEAVING_US = 2_000_000
@@ -39,14 +40,14 @@ class BrainHost:
         self,
         setup: Setup,
         *,
-        store: Store,
+        verbs: Mapping[str, Verb],
         narrator: Narrator,
         statistics: Statistics,
         say: Callable[[str], None],
         kill: Callable[[str], None],
     ) -> None:
         self._setup = setup
-        self._store = store
+        self._verbs = verbs
         self._narrator = narrator
         self._statistics = statistics
         self._say = say
@@ -57,6 +58,8 @@ class BrainHost:
         self.folded = 0
         self.first_wake_ms: float | None = None
         self.loaded = False
+        self.scope = AxonScope()
+        self.engines: list[EngineFacts] = []
         self._failure = ""
 
     # -- lives -------------------------------------------------------------------------------------
@@ -65,7 +68,7 @@ class BrainHost:
         """Another life of the brain begins."""
         self._slow = False
         self.link = BrainLink(
-            log=self._setup.log, store=self._store, welcome=lambda: self._welcome(cognet_path), events=self
+            log=self._setup.log, verbs=self._verbs, welcome=lambda: self._welcome(cognet_path), events=self
         )
         return self.link
 
@@ -85,8 +88,21 @@ class BrainHost:
 
     def retire(self, first_seq: int) -> None:
         """The log's oldest entries were retired."""
+        self._tell(Retired(first_seq))
+
+    def scope_changed(self, scope: AxonScope) -> None:
+        """What the capsule can execute is this now."""
+        self.scope = scope
+        self._tell(Scoped(scope))
+
+    def engines_changed(self, engines: list[EngineFacts]) -> None:
+        """The roles' facts are these now."""
+        self.engines = engines
+        self._tell(Engines(engines))
+
+    def _tell(self, message: Retired | Scoped | Engines) -> None:
         if self.link:
-            self.link.retire(first_seq)
+            self.link.tell(message)
 
     def watch(self) -> None:
         """End a brain that says nothing or reads nothing; called several times in each heartbeat."""
@@ -159,6 +175,8 @@ class BrainHost:
             max_overlap=agent.brain.max_overlap,
             cognet=agent.agent.cognet,
             cognet_path=cognet_path,
+            scope=self.scope,
+            engines=self.engines,
         )
 
     # -- what it tells -----------------------------------------------------------------------------

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Protocol, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -14,12 +14,14 @@ from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import FrameSplitter, Hello, frame
 from runtime.abi.clock import mono_us
 from runtime.abi.entries import OUTPUT_PREFIX, PAYLOAD_CLASSES
-from runtime.abi.errors import CallInvalid, EntryTypeUnknown, LogBacklogFull, from_wire, to_wire
+from runtime.abi.errors import CallCancelled, CallInvalid, EntryTypeUnknown, LogBacklogFull, from_wire, to_wire
 from runtime.abi.link import (
     LINK_PROTOCOL,
     Admitted,
     Call,
+    Cancel,
     Ended,
+    Engines,
     Entries,
     FromBrain,
     FromKernel,
@@ -27,9 +29,11 @@ from runtime.abi.link import (
     Loaded,
     LoadFailed,
     Missed,
+    Part,
     Reply,
     Retired,
     Row,
+    Scoped,
     Stop,
     Stopped,
     Told,
@@ -37,14 +41,19 @@ from runtime.abi.link import (
 )
 from runtime.abi.payloads import Settled
 from runtime.abi.telemetry import COGNET_MAY_EMIT, TelemetryEvent, check
-from runtime.kernel.store import Store
 from runtime.log.log import Log
 
 MAX_UNREAD_BYTES = 8 * 1024 * 1024
 MESSAGES_A_TURN = 128
-MAX_STORE_CALLS = 64
+MAX_CALLS = 256
 GREETING_ROWS = 32  # of at most 256 KB each: a frame has its limit
 TICKS = "cognet:tick:"
+
+Verb = Callable[[Call, Callable[[Any], None]], Awaitable[Any]]
+"""Serves one call: given the call and what sends a ``Part`` of its answer, it returns the answer.
+
+It raises ``AxonError`` for what it refuses. A ``Cancel`` of the call cancels it, and so does the end of the brain.
+"""
 
 
 class BrainEvents(Protocol):
@@ -75,9 +84,11 @@ class BrainEvents(Protocol):
 class BrainLink(asyncio.Protocol):
     """One life of the brain's connection."""
 
-    def __init__(self, *, log: Log, store: Store, welcome: Callable[[], Welcome], events: BrainEvents) -> None:
+    def __init__(
+        self, *, log: Log, verbs: Mapping[str, Verb], welcome: Callable[[], Welcome], events: BrainEvents
+    ) -> None:
         self._log = log
-        self._store = store
+        self._verbs = verbs
         self._welcome = welcome
         self._events = events
         self._splitter = FrameSplitter()
@@ -86,7 +97,7 @@ class BrainLink(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._outgoing: list[Row] = []
         self._greeted = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._serving_calls: dict[int, asyncio.Task[None]] = {}
         self.heard_us = self.began_us = mono_us()
         self.loaded = False
         self._unserved: deque[bytes] = deque()
@@ -102,8 +113,10 @@ class BrainLink(asyncio.Protocol):
         self._write(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's own signature)
-        """The brain is gone; calls that still run end by themselves."""
+        """The brain is gone; nobody waits for the calls that still run."""
         self._transport = None
+        for task in self._serving_calls.values():
+            task.cancel()
         self.left_us = mono_us()
         self.stopped.set()
 
@@ -179,10 +192,10 @@ class BrainLink(asyncio.Protocol):
             asyncio.get_running_loop().call_soon(self._flush)
         self._outgoing += rows
 
-    def retire(self, first_seq: int) -> None:
-        """Entries before ``first_seq`` were retired; a brain that wasn't welcomed yet hears it in the welcome."""
+    def tell(self, message: Retired | Scoped | Engines) -> None:
+        """The brain's situation has changed; one that wasn't welcomed yet hears it in the welcome."""
         if self._greeted and self._transport is not None:
-            self._write(Retired(first_seq))
+            self._write(message)
 
     def _flush(self) -> None:
         rows, self._outgoing = self._outgoing, []
@@ -202,6 +215,9 @@ class BrainLink(asyncio.Protocol):
                     self._narrate(event)
             case Call():
                 self._call(message)
+            case Cancel():
+                if task := self._serving_calls.get(message.call):
+                    task.cancel()
             case Heartbeat():
                 pass  # any bytes at all set heard_us
             case Admitted():
@@ -247,14 +263,8 @@ class BrainLink(asyncio.Protocol):
                     self._admit(call, type_, data)
                 case "settle", [int(upto_seq)] if 0 <= upto_seq <= self._log.last_seq:
                     self._admit(call, "axon:agent:settled", Settled(upto_seq=upto_seq))
-                case "store.get" | "store.set", _ if len(self._tasks) >= MAX_STORE_CALLS:
-                    raise LogBacklogFull(
-                        f"{MAX_STORE_CALLS} calls wait for the store", hint="Await one before the next."
-                    )
-                case "store.get", [str(key)]:
-                    self._later(call, self._store.get(key))
-                case "store.set", [str(key), value]:
-                    self._later(call, self._store.set(key, value))
+                case verb, _ if verb in self._verbs:
+                    self._serve_call(call, self._verbs[verb])
                 case _:
                     raise CallInvalid(f"there is no call {call.verb!r} with {len(call.args)} arguments")
         except AxonError as error:
@@ -274,14 +284,20 @@ class BrainLink(asyncio.Protocol):
         error = durable.exception()
         self._reply(call, value=seq, error=error if isinstance(error, AxonError) else None)
 
-    def _later(self, call: Call, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(self._finish(call, work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _serve_call(self, call: Call, verb: Verb) -> None:
+        if len(self._serving_calls) >= MAX_CALLS:
+            raise LogBacklogFull(f"{MAX_CALLS} calls wait for their answer", hint="Await some before the next.")
+        if call.call in self._serving_calls:
+            raise FrameInvalid(f"call {call.call} was made twice")
+        task = asyncio.get_running_loop().create_task(self._finish(call, verb))
+        self._serving_calls[call.call] = task
+        task.add_done_callback(lambda _: self._serving_calls.pop(call.call))
 
-    async def _finish(self, call: Call, work: Any) -> None:
+    async def _finish(self, call: Call, verb: Verb) -> None:
         try:
-            self._reply(call, value=await work)
+            self._reply(call, value=await verb(call, lambda value: self._part(call, value)))
+        except asyncio.CancelledError:
+            self._reply(call, error=CallCancelled(f"{call.verb} was cancelled", verb=call.verb))
         except AxonError as error:
             self._reply(call, error=error)
         except OSError as error:
@@ -290,6 +306,10 @@ class BrainLink(asyncio.Protocol):
             # A defect of ours: the brain must not wait for ever for the answer, wake after wake.
             self._reply(call, error=AxonError(f"{call.verb} failed: {error!r}"))
             raise
+
+    def _part(self, call: Call, value: Any) -> None:
+        if self._transport:
+            self._write(Part(call.call, value))
 
     def _reply(self, call: Call, *, value: Any = None, error: AxonError | None = None) -> None:
         if self._transport:
@@ -304,3 +324,14 @@ def _check_output(type_: str) -> None:
     """A brain emits outputs and nothing else; the log checks their data."""
     if type_ not in PAYLOAD_CLASSES or not type_.startswith(OUTPUT_PREFIX):
         raise EntryTypeUnknown(f"output takes {OUTPUT_PREFIX}text, audio, visual or field, not {type_[:100]!r}")
+
+
+A = TypeVar("A")
+
+
+def arguments(call: Call, shape: type[A]) -> A:
+    """The call's arguments as a tuple of that shape; ``CallInvalid`` names what doesn't fit."""
+    try:
+        return msgspec.convert(call.args, shape)
+    except msgspec.ValidationError as error:
+        raise CallInvalid(f"{call.verb}: {error}", verb=call.verb) from error

@@ -17,11 +17,11 @@ from runtime.abi.link import Row as EntryRow
 from runtime.abi.observe import RunFile
 from runtime.abi.summary import Summary
 from runtime.abi.telemetry import Fact
-from runtime.config.store import store_type
 from runtime.ingest.command import Command, CommandGate
 from runtime.ingest.ingest import Ingest
 from runtime.ingest.refusals import Refusals
 from runtime.kernel import run_clock
+from runtime.kernel.agency import Agency
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_process import BrainStart, Sockets, attach, start_brain
 from runtime.kernel.bus import Bus
@@ -40,7 +40,6 @@ from runtime.kernel.reckoning import reckon
 from runtime.kernel.setup import Setup
 from runtime.kernel.statistics import Statistics
 from runtime.kernel.storage_news import StorageNews
-from runtime.kernel.store import Store
 from runtime.kernel.supervisor import Row, Supervisor
 from runtime.mqtt.broker import BrokerPlan
 
@@ -89,15 +88,10 @@ class Kernel:
             changed=lambda: self._commands.changed(),
             say=console.say,
         )
-        self._store = Store(
-            setup.data / "state" / setup.cognet.name,
-            declared={key: store_type(text) for key, text in setup.cognet.store.items()},
-            session_id=setup.session.id,
-            log=setup.log,
-        )
+        self.agency = Agency(setup, narrator=self._narrator, supervisor=self._supervisor, say=console.say)
         self.brain = BrainHost(
             setup,
-            store=self._store,
+            verbs=self.agency.verbs,
             narrator=self._narrator,
             statistics=self.statistics,
             say=console.say,
@@ -168,7 +162,7 @@ class Kernel:
 
     async def _start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._log.on_admitted = self.brain.stream
+        self._log.on_admitted = self._admitted
         self._log.on_retired = self.brain.retire
         self._log.on_durable = self._durable
         self._log.on_page = self.brain.heard
@@ -176,6 +170,7 @@ class Kernel:
         self._log.start(loop)
         self._chronicle.tell_boot(setup=self._setup, broker=self._broker.kind)
         run = await self._open_sockets()
+        self.agency.start()
         self._start_brain()
         if self._broker.argv:
             self._supervisor.add(broker_row(self._broker, self._setup.profile))
@@ -225,6 +220,7 @@ class Kernel:
         await self._sample()
         self._narrator.tell("kernel:shutdown", Fact())
         self._supervisor.retire("brain")
+        self.agency.interrupt()
         await self.brain.stop(GRACE_S)
         await self._supervisor.end("brain")
         await asyncio.gather(*(self._supervisor.end(s.name) for s in self._setup.agent.sensors))
@@ -237,7 +233,7 @@ class Kernel:
             task.cancel()
         if self._background:
             await asyncio.wait(self._background)
-        self._store.close()
+        await self.agency.close()
         await self._log.close(clean=True)
         await self._bus.close()
         await asyncio.to_thread(remove_run_file, self._setup.data)
@@ -281,6 +277,11 @@ class Kernel:
         self._chronicle.record("clock", text, by_ms=by_ms)
 
     # -- what the log tells ------------------------------------------------------------------------
+
+    def _admitted(self, rows: list[EntryRow]) -> None:
+        """Entries are in the projection: the brain sees them, an interrupt acts."""
+        self.brain.stream(rows)
+        self.agency.admitted(rows)
 
     def _durable(self, rows: list[EntryRow]) -> None:
         """Entries are on the disk: now the world may hear of them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import apsw
 import msgspec
 
 from runtime.abi.errors import StorageFailed, StoreKeyUndeclared, StoreValueInvalid
+from runtime.abi.link import Call
 from runtime.durable.files import make_folder, write_durable
+from runtime.kernel.brain_link import Verb, arguments
 from runtime.log.log import Log
 
 SESSION = "{session}"
@@ -38,6 +41,19 @@ class Store:
         self._log = log
         # One thread: sets of one key stay in their order.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+
+    @property
+    def verbs(self) -> dict[str, Verb]:
+        """What a brain may ask."""
+        return {"store.get": self._serve_get, "store.set": self._serve_set}
+
+    async def _serve_get(self, call: Call, _: Callable[[Any], None]) -> Any:
+        (key,) = arguments(call, tuple[str])
+        return await self.get(key)
+
+    async def _serve_set(self, call: Call, _: Callable[[Any], None]) -> None:
+        key, value = arguments(call, tuple[str, Any])
+        await self.set(key, value)
 
     async def get(self, key: str) -> Any:
         """The value, or None: rebuild it from the log."""

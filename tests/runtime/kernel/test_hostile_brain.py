@@ -50,5 +50,5 @@ def test_a_flood_of_store_calls_is_refused_and_told(make_agent: MakeAgent) -> No
     told = until(
         lambda: [decode(r.body, r.seq).data for r in agent.rows() if r.type == "cognet:output:text"], "it is told"
     )
-    assert int(told[0].content) > 300  # type: ignore[union-attr]
+    assert int(told[0].content) > 100  # type: ignore[union-attr]
     assert agent.stop() == 0
