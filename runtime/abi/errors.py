@@ -248,6 +248,81 @@ class CallCancelled(AxonError, RuntimeError):
     code = "CALL_CANCELLED"
 
 
+# -- tools and policy ------------------------------------------------------------------------------
+
+
+class PolicyDenied(AxonError, PermissionError):
+    """The policy refused a call of a tool or an actuator; ``name``, ``rule``."""
+
+    code = "POLICY_DENIED"
+    hint = "The rules stand under [policy] in axon.toml; what no rule names is denied."
+
+
+class ToolFailed(AxonError, RuntimeError):
+    """A tool raised, returned what can't be carried, or its process ended during the call."""
+
+    code = "TOOL_FAILED"
+
+
+class ToolUnavailable(AxonError, LookupError):
+    """No such tool, or its module isn't loaded now."""
+
+    code = "TOOL_UNAVAILABLE"
+    hint = "`axon doctor DIR` lists the modules and why one isn't there."
+
+
+class ToolInvalid(AxonError, TypeError):
+    """Something was marked as a tool that can't be one."""
+
+    code = "TOOL_INVALID"
+    hint = "@tool goes on plain and async functions that return one value."
+
+
+class ApprovalUnknown(AxonError, LookupError):
+    """No call waits for an approval with that id: it was answered, ran out, or never was."""
+
+    code = "APPROVAL_UNKNOWN"
+    hint = "`axon approve DIR --list` shows what waits now."
+
+
+# -- actuators -------------------------------------------------------------------------------------
+
+
+class AgentStopped(PolicyDenied):
+    """The emergency stop is latched: nothing reaches an actuator."""
+
+    code = "STOPPED"
+    hint = "When a person has looked at the robot: `axon stop DIR --clear`."
+
+
+class ActuatorRefused(PolicyDenied):
+    """A value that an actuator doesn't take: not its type or unit, not finite, or, from a tool, out of its range."""
+
+    code = "ACTUATOR_REFUSED"
+    hint = "The range and the unit stand under [actuators] in axon.toml."
+
+
+class ActuatorLate(AxonError, TimeoutError):
+    """A value became durable after its time to live: a robot isn't moved late."""
+
+    code = "ACTUATOR_LATE"
+    hint = "The disk is slower than ttl_ms; lower commit_interval_ms, or raise ttl_ms if the robot may wait so long."
+
+
+class ActuatorAway(AxonError, ConnectionError):
+    """An actuator that hasn't told its state lately, or a broker that can't be reached: nothing is sent."""
+
+    code = "ACTUATOR_AWAY"
+    hint = "Look at its driver and at the broker; nothing that was meant meanwhile is sent later."
+
+
+class ActuatorInvalid(AxonError, ValueError):
+    """A driver was started with settings it can't work with, or an actuator told a state that can't be read."""
+
+    code = "ACTUATOR_INVALID"
+    hint = "docs/actuators.md says what a driver takes and tells."
+
+
 # -- commands --------------------------------------------------------------------------------------
 
 
@@ -323,4 +398,4 @@ __all__ = [
     "error_classes",
     "from_wire",
     "to_wire",
-] + [kind.__name__ for kind in AxonError.__subclasses__() if kind.__module__ == __name__]
+] + sorted(kind.__name__ for kind in error_classes().values() if kind.__module__ == __name__)

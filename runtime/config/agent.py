@@ -11,8 +11,10 @@ import msgspec
 
 from hardware_profiles.profile import Profile
 from runtime.abi.errors import AgentNotFound
+from runtime.config.actuators import Actuator, load_actuators
 from runtime.config.document import Document, shown
 from runtime.config.origin import Origin, origins
+from runtime.config.policy import Policy, load_policy
 from runtime.config.sections import Agent, Brain, Broker, Capsule, Engine, Log, Media, Section, Sensor
 from runtime.config.sensor import load_sensor
 from runtime.config.size import EXPECTED, parse_size
@@ -20,9 +22,9 @@ from runtime.config.size import EXPECTED, parse_size
 S = TypeVar("S", bound=Section)
 FILE = "axon.toml"
 FORMAT = 1
-LATER = ("policy", "actuators", "mapping", "redact")
+LATER = ("mapping", "redact")
 """Tables that a later release serves: refused, since an owner who wrote a limit must not believe it holds."""
-KNOWN = ["format", "agent", "broker", "sensors", "media", "log", "brain", "capsule", "engines"]
+KNOWN = ["format", "agent", "broker", "sensors", "media", "log", "brain", "capsule", "engines", "policy", "actuators"]
 _SIZES = (
     ("media", "max_bytes"),
     ("capsule", "memory"),
@@ -46,6 +48,8 @@ class AgentConfig(msgspec.Struct, frozen=True, kw_only=True):
     brain: Brain
     capsule: Capsule
     engines: dict[str, Engine]
+    policy: Policy
+    actuators: dict[str, Actuator]
     origins: dict[str, Origin]
 
 
@@ -85,6 +89,8 @@ class _Reader:
             brain=self._section("brain", Brain),
             capsule=self._section("capsule", Capsule),
             engines=self._engines(),
+            policy=load_policy(self._document, self._origins),
+            actuators=load_actuators(self._document, self._origins, folder=folder),
             origins=self._origins,
         )
 

@@ -26,8 +26,13 @@ _SEE = "docs/configuration.md lists every key."
 
 def key_text(key: Key) -> str:
     """A key's path as people write it: ``sensors[0].fps``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key)
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{_part_text(part)}" for part in key)
     return text.removeprefix(".")
+
+
+def _part_text(part: str) -> str:
+    """A name that TOML takes only in quotes for what it means, such as ``"arm.move"``."""
+    return f'"{part}"' if "." in part or "*" in part else part
 
 
 class Document:

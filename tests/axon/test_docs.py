@@ -14,7 +14,7 @@ from runtime.abi.entries import ENTRY_CLASSES
 from runtime.abi.errors import error_classes
 from runtime.abi.summary import Summary
 from runtime.abi.telemetry import TELEMETRY_CLASSES
-from runtime.config import agent, cognet, sections
+from runtime.config import agent, cognet, policy, sections
 from runtime.config.document import key_names
 from runtime.config.drivers import DRIVERS
 from runtime.config.size import format_size
@@ -79,6 +79,8 @@ TABLES = {
     "### `[brain]`": sections.Brain,
     "### `[capsule]`": sections.Capsule,
     "### `[engines.<role>]`": sections.Engine,
+    "### `[policy]`": policy.Policy,
+    '### `[policy."module.member"]`': (policy.Rule, policy.Bound),
     "### `[engines.<role>]` of a cognet": cognet.EngineRole,
     "## cognet.toml": cognet._File,
 }
@@ -95,7 +97,9 @@ def documented_keys(heading: str) -> set[str]:
 def test_every_configuration_key_is_documented_and_no_other(heading):
     elsewhere = {"options"} if heading == "### `[[sensors]]`" else set()
     elsewhere |= {"engines", "store"} if heading == "## cognet.toml" else set()
-    assert documented_keys(heading) == set(key_names(TABLES[heading])) - elsewhere
+    elsewhere |= {"rules"} if heading == "### `[policy]`" else set()
+    kinds = TABLES[heading] if isinstance(TABLES[heading], tuple) else (TABLES[heading],)
+    assert documented_keys(heading) == {key for kind in kinds for key in key_names(kind)} - elsewhere
 
 
 def test_every_table_of_the_file_is_documented():

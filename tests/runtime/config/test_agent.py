@@ -159,7 +159,7 @@ def test_no_origin_and_no_error_repeats_a_password(tmp_path):
         ("sync_delay_ms = 5", "sync_delay_ms = nan", 29, "log.sync_delay_ms", "finite"),
         ("sync_delay_ms = 5", "sync_delayms = 1", 29, "log.sync_delayms", "sync_delay_ms"),
         ("window_entries = 1000", "window_entries = 1.5", 32, "brain.window_entries", "whole number"),
-        ("[capsule]", "[policy]", 34, "policy", "serve"),
+        ("[capsule]", "[mapping]", 34, "mapping", "serve"),
         ("[capsule]", "[capsul]", 34, "capsul", "capsule"),
         ("[engines.main]", "[engines]", 38, "engines.provider", "a table"),
         ('model = "smollm2-135m-instruct"', "", 37, "engines.main.model", "to be given"),
@@ -175,7 +175,7 @@ def test_what_is_wrong_is_named_with_line_key_and_expectation(tmp_path, old, new
     assert f"{tmp_path / 'axon.toml'}:{line}: {key}: " in str(error)
 
 
-@pytest.mark.parametrize("name", ["policy", "actuators", "mapping", "redact"])
+@pytest.mark.parametrize("name", ["actuators", "mapping", "redact"])
 def test_tables_of_later_releases_are_refused_rather_than_ignored(tmp_path, name):
     assert "in force" in refused(tmp_path, f'format = 1\nagent.name = "r"\n[{name}]\n').hint
 

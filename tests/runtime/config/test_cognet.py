@@ -81,7 +81,7 @@ def test_another_abi_is_refused_naming_both_versions(folder):
         ('type = "generate"', "", 7, "engines.main.type", "given"),
         ('"dict"', '"set[int]"', 16, "store.checkpoint", "list[...]"),
         ('"dict"', "3", 16, "store.checkpoint", "list[...]"),
-        ("checkpoint =", '"../escape" =', 16, "store.../escape", "{session}"),
+        ("checkpoint =", '"../escape" =', 16, 'store."../escape"', "{session}"),
     ],
 )
 def test_what_is_wrong_is_named_with_line_key_and_expectation(folder, old, new, line, key, expected):

@@ -1,0 +1,1 @@
+"""Policy: pure decisions about what may be called; nothing here reads, writes or waits."""
