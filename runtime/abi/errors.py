@@ -323,6 +323,57 @@ class ActuatorInvalid(AxonError, ValueError):
     hint = "docs/actuators.md says what a driver takes and tells."
 
 
+# -- engines ---------------------------------------------------------------------------------------
+
+
+class EngineRoleUnbound(AxonError, LookupError):
+    """No engine for that role: the cognet doesn't declare it, or nothing that fits fills it; ``role``."""
+
+    code = "ENGINE_ROLE_UNBOUND"
+    hint = "A role is declared in cognet.toml and filled in axon.toml: [engines.<role>] with a provider and a model."
+
+
+class EngineModelInvalid(AxonError, ValueError):
+    """What a role's ``model`` names can't be read as a model of its provider; ``role``, ``model``."""
+
+    code = "ENGINE_MODEL_INVALID"
+    hint = "Correct `model` under [engines.<role>] in axon.toml, or the file it names."
+
+
+class EngineUnavailable(AxonError, ConnectionError):
+    """The engine of a role can't be loaded, or has just died and isn't up again; ``role``."""
+
+    code = "ENGINE_UNAVAILABLE"
+    hint = "It is started again by itself; `axon doctor DIR` says which role is filled by what."
+
+
+class EngineFailed(AxonError, RuntimeError):
+    """An engine failed in the middle of a request, or its process ended; ``role``."""
+
+    code = "ENGINE_FAILED"
+    hint = "Ask again: a process that ended is started anew."
+
+
+class EngineContextExceeded(AxonError, ValueError):
+    """A request is longer than the engine's context, which it noticed before any work; ``tokens``, ``context``."""
+
+    code = "ENGINE_CONTEXT_EXCEEDED"
+    hint = "Drop what the answer can do without; the handle's count(messages) tells what fits."
+
+
+class EngineRequestInvalid(AxonError, ValueError):
+    """A request that no engine can take: its messages, its options, its input, or their size."""
+
+    code = "ENGINE_REQUEST_INVALID"
+
+
+class EngineQueueFull(AxonError, BlockingIOError):
+    """Too many requests wait for a slot of an engine already; ``role``."""
+
+    code = "ENGINE_QUEUE_FULL"
+    hint = "Await some before the next, or give the role more slots."
+
+
 # -- commands --------------------------------------------------------------------------------------
 
 
