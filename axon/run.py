@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,10 @@ import msgspec
 import uvloop
 
 import cognets
-from axon.options import RunOptions
+from axon.options import LOCKED, RunOptions
 from axon.report import error_lines, unforeseen
 from capsule.errors import AxonError
+from runtime.abi.errors import SessionLocked
 from runtime.abi.summary import Summary
 from runtime.durable.files import write_durable
 from runtime.kernel.console import Console
@@ -22,6 +25,7 @@ from runtime.kernel.kernel import Kernel
 from runtime.kernel.setup import Asked, Setup
 from runtime.mqtt.broker import BrokerPlan, plan
 
+PR_SET_PDEATHSIG = 1
 SHIPPED_COGNETS = Path(cognets.__file__).parent
 
 
@@ -40,7 +44,17 @@ def _asked(options: RunOptions) -> Asked:
         inline=options.inline,
         volatile_data=options.volatile_data,
         profile=options.profile,
+        drivers=options.drivers,
+        brain=options.brain,
+        command=options.command,
     )
+
+
+def _end_with(command: int) -> None:
+    """A kernel that was started for one command ends in order when that is gone, however it went."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != command:
+        sys.exit(1)  # it ended before the signal was set
 
 
 def _pin(setup: Setup) -> None:
@@ -61,7 +75,7 @@ async def _run(setup: Setup, broker: BrokerPlan, options: RunOptions, console: C
         observers=[("status", status)] if options.status else [],
     )
     summary = await kernel.run(options.for_s)
-    return summary, kernel.failure is None and kernel.brain.loaded
+    return summary, kernel.failure is None and (kernel.brain.loaded or not options.brain)
 
 
 def _run_to_its_end(options: RunOptions, console: Console) -> int:
@@ -73,7 +87,8 @@ def _run_to_its_end(options: RunOptions, console: Console) -> int:
         summary, well = runner.run(_run(setup, broker, options, console))
     if options.summary:
         write_durable(Path(options.summary), msgspec.json.format(msgspec.json.encode(summary)) + b"\n")
-    console.say(f"[kernel] ended in order; session {summary.session} has {summary.last_seq} entries")
+    if not options.command:
+        console.say(f"[kernel] ended in order; session {summary.session} has {summary.last_seq} entries")
     if not well and summary.brain != "up":
         console.say(f"[kernel] the brain never ran: {summary.brain}")
     return 0 if well else 1
@@ -82,10 +97,14 @@ def _run_to_its_end(options: RunOptions, console: Console) -> int:
 def main() -> int:
     """Run one agent as the JSON argument says; exit status 1 when something named went wrong."""
     options = msgspec.json.decode(sys.argv[1], type=RunOptions)
+    if options.command:
+        _end_with(options.command)
     console = Console(has_view=options.status and sys.stdout.isatty() and sys.stderr.isatty())
     try:
         return _run_to_its_end(options, console)
     except AxonError as error:
+        if options.command and isinstance(error, SessionLocked):
+            return LOCKED
         console.say(error_lines(error))
         return 1
     except OSError as error:

@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import msgspec
 import typer
 
 from axon.board import choose_profile
 from axon.commands.arguments import HereOrFolder
 from axon.duration import parse_duration
-from axon.options import RunOptions
+from axon.options import RunOptions, kernel_argv
 from axon.shipped import SHIPPED_COGNETS
 from runtime.config.agent import load_agent
 from runtime.config.cognet import find_cognet, load_cognet
@@ -103,8 +102,3 @@ def _check_summary(path: Path) -> None:
         raise typer.BadParameter(f"{path}: no such folder", param_hint="--summary")
     if path.is_dir() or not os.access(path.parent, os.W_OK):
         raise typer.BadParameter(f"{path} can't be written", param_hint="--summary")
-
-
-def kernel_argv(options: RunOptions) -> list[str]:
-    """``-P``: a folder named runtime in the working directory must not be taken for the package."""
-    return [sys.executable, "-P", "-m", "axon.run", msgspec.json.encode(options).decode()]

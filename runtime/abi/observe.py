@@ -61,7 +61,10 @@ FromBus: TypeAlias = Durable | Narrated | Skipped
 
 
 class RunFile(msgspec.Struct, frozen=True, kw_only=True):
-    """``data/run.json`` of a running agent: where its sockets and its broker are."""
+    """``data/run.json`` of a running agent: where its sockets and its broker are.
+
+    ``command`` is the pid of the command that this kernel was started for and ends with; 0 for ``axon run``.
+    """
 
     pid: int
     agent: str
@@ -70,3 +73,4 @@ class RunFile(msgspec.Struct, frozen=True, kw_only=True):
     control: str
     bus: str
     broker: str
+    command: int = 0

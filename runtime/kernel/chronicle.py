@@ -42,7 +42,9 @@ class Chronicle:
             "broker": broker,
         }
         self._narrator.tell("kernel:boot", Fact(facts=facts))
-        self._say_recovery(setup.log.recovery, setup.session.id)
+        found = setup.log.recovery
+        if found.damage or not setup.asked.command:  # a command's own kernel says what its answer depends on
+            self._say_recovery(found, setup.session.id)
         if not setup.sandboxed:
             why = "inline" if setup.asked.inline else "--no-sandbox"
             self.record("sandbox", f"the brain runs without a sandbox ({why})", why=why)

@@ -171,12 +171,10 @@ class Kernel:
         self._chronicle.tell_boot(setup=self._setup, broker=self._broker.kind)
         run = await self._open_sockets()
         self.agency.start()
-        self._start_brain()
-        if self._broker.argv:
-            self._supervisor.add(broker_row(self._broker, self._setup.profile))
-        self._exchange.start(self._broker.address)
-        for row in sensor_rows(self._setup, self._broker.address):
-            self._supervisor.add(row)
+        if self._setup.asked.brain:
+            self._start_brain()
+        if self._setup.needs_mqtt:
+            self._start_mqtt()
         for name, argv in self._observers:
             self._supervisor.add(program_row(name, argv))
         self._keep(self._every_second(), self._watch_brain(), self._emergency.keep_recording())
@@ -196,8 +194,17 @@ class Kernel:
             boot_id=self._setup.boot_id,
             control=str(control),
             bus=str(bus),
-            broker=str(self._broker.address),
+            broker=str(self._broker.address) if self._setup.needs_mqtt else "",
+            command=self._setup.asked.command,
         )
+
+    def _start_mqtt(self) -> None:
+        if self._broker.argv:
+            self._supervisor.add(broker_row(self._broker, self._setup.profile))
+        self._exchange.start(self._broker.address)
+        if self._setup.asked.drivers:
+            for row in sensor_rows(self._setup, self._broker.address):
+                self._supervisor.add(row)
 
     def _start_brain(self) -> None:
         if self._inline_brain:
@@ -341,11 +348,12 @@ class Kernel:
     # -- figures -----------------------------------------------------------------------------------
 
     def _ready(self) -> bool:
-        """Whether the brain is up and every driver has delivered once."""
+        """Whether the brain is up and every driver has delivered once, as far as there are any."""
+        asked = self._setup.asked
         seen = [channel for channel, counts in self.ingest.counts.items() if counts.received]
-        return self.brain.loaded and all(
+        return (self.brain.loaded or not asked.brain) and all(
             any(name == s.channel or name.startswith(f"{s.channel}.") for name in seen)
-            for s in self._setup.agent.sensors
+            for s in (self._setup.agent.sensors if asked.drivers else ())
         )
 
     async def summary(self) -> Summary:

@@ -25,7 +25,7 @@ from runtime.media.ring import MediaRing, MemoryRing
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the person who starts a kernel asks for."""
+    """What the person who starts a kernel asks for; ``command`` is the pid of the command it is started for, if any."""
 
     folder: Path
     session: str | None = None
@@ -33,6 +33,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     inline: bool = False
     volatile_data: bool = False
     profile: str | None = None
+    drivers: bool = True
+    brain: bool = True
+    command: int = 0
 
 
 class Setup:
@@ -77,6 +80,11 @@ class Setup:
         except BaseException:
             self.session.release()
             raise
+
+    @property
+    def needs_mqtt(self) -> bool:
+        """Whether anything of this run speaks MQTT: without drivers nobody does."""
+        return self.asked.drivers
 
     def _open_media(self) -> MediaRing:
         media = self.agent.media
