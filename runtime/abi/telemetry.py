@@ -121,6 +121,16 @@ class TransientStimulus(_Facts, frozen=True, kw_only=True):
     kind: str
 
 
+class Commanded(_Facts, frozen=True, kw_only=True):
+    """A value went out to an actuator; ``asked`` where a limit changed it, ``seq`` of the output (0: a tool's call)."""
+
+    actuator: str
+    value: bool | float
+    asked: bool | float | None = None
+    seq: int = 0
+    id: str = ""
+
+
 class Fact(_Facts, frozen=True, kw_only=True):
     """Anything else of the kernel's, by name."""
 
@@ -148,6 +158,9 @@ TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
     "kernel:ingest:gap": Gap,
     "kernel:ingest:transient": TransientStimulus,
     "kernel:command:refused": Refused,
+    "kernel:actuator:commanded": Commanded,
+    "kernel:actuator:refused": Refused,
+    "kernel:actuator:state": Health,
     "kernel:link:refused": Refused,
     "kernel:log:storage": Storage,
     "kernel:log:sealing": Fact,

@@ -66,3 +66,13 @@ def parse_stimulus(agent: str, topic: str) -> tuple[str, str]:
             hint=f"kinds are {', '.join(STIMULUS_KINDS)}; a channel has up to 64 letters, digits, '.', '-' and '_'",
         )
     return kind, channel
+
+
+def actuator_command(agent: str, name: str) -> str:
+    """Where an actuator hears: ``axon/<agent>/actuator/<name>/command``, never retained."""
+    return f"axon/{agent}/actuator/{name}/command"
+
+
+def actuator_state(agent: str, name: str) -> str:
+    """Where an actuator says what it does."""
+    return f"axon/{agent}/actuator/{name}/state"
