@@ -121,11 +121,17 @@ class Process:
 
 
 def spawn(
-    argv: Sequence[str], *, cores: Sequence[int] = (), told: bytes = b"", own_output: bool = True
+    argv: Sequence[str],
+    *,
+    cores: Sequence[int] = (),
+    told: bytes = b"",
+    own_output: bool = True,
+    fds: Sequence[int] = (),
 ) -> tuple[subprocess.Popen[bytes], int | None]:
     """Start a program that dies with this thread; returns it and the pipe with its output.
 
-    ``told`` waits on its standard input: up to a pipe's 64 KB, out of sight of other users, unlike arguments.
+    ``told`` waits on its standard input: up to a pipe's 64 KB, out of sight of other users, unlike arguments. ``fds``
+    are descriptors that it inherits under the same numbers.
 
     Call it on the main thread alone: the death signal follows the thread that started the child.
     """
@@ -138,6 +144,7 @@ def spawn(
             stdout=pipe[1] if pipe else None,
             stderr=pipe[1] if pipe else None,
             start_new_session=own_output,
+            pass_fds=fds,
         )
     finally:
         if pipe:
