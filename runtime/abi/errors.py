@@ -230,6 +230,55 @@ class StoreValueInvalid(AxonError, TypeError):
     code = "STORE_VALUE_INVALID"
 
 
+class KnowledgeNotFound(AxonError, LookupError):
+    """There is no knowledge entry of that name."""
+
+    code = "KNOWLEDGE_NOT_FOUND"
+    hint = "`axon knowledge list DIR` shows the names that are there."
+
+
+class KnowledgeEscape(AxonError, PermissionError):
+    """A name that isn't one of the agent's own knowledge: a path, a link, a look-alike, a module's; `name`."""
+
+    code = "KNOWLEDGE_ESCAPE"
+    hint = "Use a plain name such as notes/today.md, exactly as the catalogue shows it; nothing was changed."
+
+
+class KnowledgeClash(AxonError, FileExistsError):
+    """An entry can't be where a folder of entries is, nor a folder where an entry is."""
+
+    code = "KNOWLEDGE_CLASH"
+    hint = "Choose another name, or remove what is in the way."
+
+
+class KnowledgeTooLarge(AxonError, ValueError):
+    """More than one entry, or one answer of the catalogue, may hold; `size_bytes`."""
+
+    code = "KNOWLEDGE_TOO_LARGE"
+    hint = "Divide it into several entries, or open it by its path; narrow a catalogue with match or limit."
+
+
+class KnowledgeUnreadable(AxonError, ValueError):
+    """The entry is there, but it isn't UTF-8 text in an ordinary file that the kernel may read."""
+
+    code = "KNOWLEDGE_UNREADABLE"
+    hint = "Open it by its path, or correct the file; `axon doctor DIR` names what is odd."
+
+
+class KnowledgeUnwritable(AxonError, OSError):
+    """The disk didn't take the change of an entry; what was there before still stands."""
+
+    code = "KNOWLEDGE_UNWRITABLE"
+    hint = "Check the disk (full, read-only, removed) and the rights on knowledge/, then try again."
+
+
+class BaseInvalid(AxonError, ValueError):
+    """The agent's boot.md can't be rendered; `file`, `line`."""
+
+    code = "BASE_INVALID"
+    hint = "Correct the template; docs/knowledge.md lists its variables and bounds. It is read again at the next call."
+
+
 class BrainLost(AxonError, ConnectionError):
     """The kernel lost the brain, or the brain its kernel, in the middle of a call."""
 
