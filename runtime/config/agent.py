@@ -14,6 +14,7 @@ from runtime.abi.errors import AgentNotFound
 from runtime.config.actuators import Actuator, load_actuators
 from runtime.config.document import Document, shown
 from runtime.config.origin import Origin, origins
+from runtime.config.providers import load_engine
 from runtime.config.policy import Policy, load_policy
 from runtime.config.sections import Agent, Brain, Broker, Capsule, Engine, Log, Media, Section, Sensor
 from runtime.config.sensor import load_sensor
@@ -168,7 +169,7 @@ class _Reader:
         engines: dict[str, Engine] = {}
         for role, raw in roles.items():
             key = ("engines", role)
-            engines[role] = document.convert(key, document.table(key, raw), Engine)
+            engines[role] = load_engine(document, role, document.table(key, raw))
             self._origins |= origins(document, key, section=engines[role], given=raw, rest="default")
         return engines
 

@@ -30,9 +30,9 @@ _Wakes = Annotated[
 
 
 class EngineRole(Section, frozen=True, kw_only=True):
-    """``[engines.<role>]``: what the cognet asks of the model that serves a role; read, not yet served."""
+    """``[engines.<role>]``: the structure that the cognet asks of what serves a role; ``axon.toml`` says what that is."""
 
-    type: Name
+    type: Annotated[Literal["generate", "transform", "stream"], Meta(description='"generate", "transform" or "stream"')]
     input: Annotated[list[Name], Meta(description="a list of names")] = msgspec.field(name="in", default_factory=list)
     output: Annotated[list[Name], Meta(description="a list of names")] = msgspec.field(name="out", default_factory=list)
     context: Annotated[int, Meta(ge=1, le=10_000_000, description="tokens, a whole number from 1")] | None = None

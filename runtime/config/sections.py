@@ -99,7 +99,8 @@ class Capsule(Section, frozen=True, kw_only=True):
 
 
 class Engine(Section, frozen=True, kw_only=True):
-    """``[engines.<role>]``: which model serves a role; read, not yet served by this release."""
+    """``[engines.<role>]``: what fills a role. ``options`` are the provider's own keys that were given."""
 
-    provider: Name
+    provider: Annotated[str, Meta(description='the name of a provider, such as "scripted"')]
     model: Annotated[str, Meta(min_length=1, max_length=1024, description="the name or path of a model")]
+    options: dict[str, str | int | float | bool] = {}

@@ -46,8 +46,8 @@ window_entries = 1000
 memory = "64 MB"
 
 [engines.main]
-provider = "llama_cpp"
-model = "smollm2-135m-instruct"
+provider = "scripted"
+model = "hello.toml"
 """
 
 
@@ -74,7 +74,7 @@ def test_a_whole_file_is_read(tmp_path):
     assert config.media.max_bytes == 2 * 10**9
     assert config.capsule.memory == 64 * 10**6
     assert config.brain.window_entries == 1000
-    assert config.engines["main"].model == "smollm2-135m-instruct"
+    assert config.engines["main"].model == "hello.toml"
     assert [sensor.name for sensor in config.sensors] == ["camera", "camera.rear", "host"]
 
 
@@ -162,7 +162,11 @@ def test_no_origin_and_no_error_repeats_a_password(tmp_path):
         ("[capsule]", "[mapping]", 34, "mapping", "serve"),
         ("[capsule]", "[capsul]", 34, "capsul", "capsule"),
         ("[engines.main]", "[engines]", 38, "engines.provider", "a table"),
-        ('model = "smollm2-135m-instruct"', "", 37, "engines.main.model", "to be given"),
+        ('provider = "scripted"', 'provider = "sybil"', 38, "engines.main.provider", "scripted"),
+        ('provider = "scripted"', "", 37, "engines.main.provider", "scripted"),
+        ('model = "hello.toml"', 'model = ""', 39, "engines.main.model", "the name or path"),
+        ('model = "hello.toml"', "slots = 0", 39, "engines.main.slots", "1 to 256"),
+        ('model = "hello.toml"', "slot = 2", 39, "engines.main.slot", "slots"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_with_line_key_and_expectation(tmp_path, old, new, line, key, expected):

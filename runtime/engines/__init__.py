@@ -1,0 +1,1 @@
+"""The engines' own side: the worker's process, what a provider is, and the providers that ship."""
