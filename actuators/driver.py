@@ -38,7 +38,7 @@ class Driver:
         self._rest("it starts")
 
     async def run(self) -> None:
-        """Obey until ``end``; the safe action is taken at the beginning and at the end, and held while nobody speaks."""
+        """Obey until ``end``; the safe action is taken at the beginning and the end, and held while nobody speaks."""
         gone = msgspec.json.encode(self.guard.state(clock_ms(), gone=True))
         will = Will(topic=self._tells, payload=gone, retain=False)
         connecting = asyncio.ensure_future(keep_connected(self._address, self.serve, will=will, back_off=_BACK_OFF))

@@ -22,7 +22,7 @@ _STUCK = "a kernel holds this agent but doesn't answer; it may still move: kill 
 
 
 def latch_stop(folder: Path, reason: str = "") -> dict[str, Any]:
-    """Stop the agent; ``stopped``, ``recorded``, ``why`` and ``running`` tell what became of it."""
+    """Stop the agent; the report is the kernel's ``StopReport`` with ``running``: whether there is a kernel."""
     return _act(folder, "stop", args={"reason": reason}, change=lambda latch: latch.latch(by=person(), reason=reason))
 
 
@@ -55,7 +55,8 @@ def _act(folder: Path, verb: str, *, args: dict[str, str], change: Callable[[Sto
 def _write(data: Path, change: Callable[[StopLatch], None], *, alone: bool, clearing: bool) -> dict[str, Any]:
     """Change the file itself. A stuck kernel is never cleared behind its back."""
     latch = StopLatch.load(data)
-    report: dict[str, Any] = {"running": not alone, "recorded": True, "unconfirmed": [], "seq": 0, "why": ""}
+    report: dict[str, Any] = {"running": not alone, "recorded": True, "confirmed": [], "unconfirmed": []}
+    report |= {"seq": 0, "why": ""}
     if not alone and clearing:
         return {**report, "stopped": latch.latched, "recorded": False, "why": _STUCK}
     change(latch)

@@ -1,4 +1,4 @@
-"""How kernel and actuators speak over MQTT: ``command`` one way, ``state`` the other, both JSON; see docs/actuators.md."""
+"""How kernel and actuators speak over MQTT: ``command`` one way, ``state`` the other, as docs/actuators.md says."""
 
 from __future__ import annotations
 

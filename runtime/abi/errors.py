@@ -498,4 +498,4 @@ __all__ = [
     "error_classes",
     "from_wire",
     "to_wire",
-] + sorted(kind.__name__ for kind in error_classes().values() if kind.__module__ == __name__)
+] + [kind.__name__ for kind in error_classes().values() if kind.__module__ == __name__]

@@ -1,4 +1,4 @@
-"""Interrupt and emergency stop, from whichever side they come: the act first, the record after, both reported."""
+"""Interrupt and emergency stop, from whichever side they come: the act first, the record after, each reported."""
 
 from __future__ import annotations
 
@@ -12,21 +12,29 @@ import msgspec
 from capsule.errors import AxonError
 from runtime.abi.payloads import Interrupt, SystemMessage
 from runtime.abi.telemetry import Fact
+from runtime.kernel.actuators.actuators import Actuators
 from runtime.kernel.narrator import Narrator
 from runtime.kernel.stop import StopLatch
 from runtime.log.log import Log
 
 RECORD_S = 5.0
+CONFIRM_S = 1.0
+"""How long the actuators may take to say that they have stopped, before the report names those that haven't."""
 WORDS = 256
 AGAIN_S = 1.0
 """How often a record that the disk didn't take is tried again."""
 
 
 class StopReport(msgspec.Struct, frozen=True, kw_only=True):
-    """``stopped`` and ``recorded`` are two promises; ``why`` tells what the second one lacks."""
+    """``stopped``: nothing is sent to an actuator any more; ``recorded`` is another promise, and ``why`` what it lacks.
+
+    ``confirmed`` are the actuators that said that they have stopped (or, of a clearing, that they go on), by name;
+    ``unconfirmed`` those that didn't say so in time.
+    """
 
     stopped: bool
     recorded: bool
+    confirmed: list[str] = []
     unconfirmed: list[str] = []
     seq: int = 0
     why: str = ""
@@ -39,12 +47,14 @@ class Emergency:
         self,
         *,
         latch: StopLatch,
+        actuators: Actuators,
         log: Log,
         narrator: Narrator,
         changed: Callable[[], None],
         say: Callable[[str], None],
     ) -> None:
         self._latch = latch
+        self._actuators = actuators
         self._log = log
         self._narrator = narrator
         self._changed = changed
@@ -67,20 +77,32 @@ class Emergency:
         return row.seq
 
     async def stop(self, *, by: str, reason: str = "") -> StopReport:
-        """Latch at once, then record; a failed disk leaves the robot stopped and says so."""
+        """Latch and tell every actuator at once, then record; a failed disk leaves the robot stopped and says so."""
+        self.stop_now(by=by, reason=reason)
+        return await self._settle()
+
+    def stop_now(self, *, by: str, reason: str = "") -> None:
+        """The act alone: in memory, and out to the actuators, in this turn of the loop. It is recorded soon."""
         by, reason = by[:WORDS], reason[:WORDS]  # a long story must not keep a robot moving
         self._latch.latch(by=by, reason=reason)
-        self._changed()
+        self._act("stop", f"emergency stop by {by}" + (f": {reason}" if reason else ""), by)
         self._narrator.tell("kernel:stop:latched", Fact(message=reason, facts={"by": by}))
-        return await self._record("stop", f"emergency stop by {by}" + (f": {reason}" if reason else ""), by)
+
+    def adopt(self, count: int, name: str) -> None:
+        """An actuator holds a stop that this kernel doesn't know: its file was lost, so the stop holds here too."""
+        latched = self._latch.latched
+        self._latch.know(count)
+        if not latched:
+            self.stop_now(by=f"actuator {name}", reason="it holds a stop that this kernel has no record of")
+            self._say(f"[kernel] {name} holds an emergency stop that this kernel has no record of: it is latched again")
 
     async def clear(self, *, by: str) -> StopReport:
         """A person says that moving is safe; refused by nobody, recorded like the stop."""
         by = by[:WORDS]
         self._latch.clear(by=by)
-        self._changed()
+        self._act("stop-cleared", f"emergency stop cleared by {by}", by)
         self._narrator.tell("kernel:stop:cleared", Fact(facts={"by": by}))
-        return await self._record("stop-cleared", f"emergency stop cleared by {by}", by)
+        return await self._settle()
 
     async def keep_recording(self) -> None:
         """Record what the disk didn't take at the time, once it takes something again; runs until cancelled."""
@@ -97,9 +119,16 @@ class Emergency:
         if outside and not self.latched:
             await self.stop(by=outside.by, reason=outside.reason)
 
-    async def _record(self, kind: str, text: str, by: str) -> StopReport:
+    def _act(self, kind: str, text: str, by: str) -> None:
+        """The latch has changed: the actuators hear it before anything else is done."""
+        self._actuators.announce()
+        self._changed()
         self._unwritten = SystemMessage(type=kind, text=text, facts={"by": by})
-        return await self._write()
+
+    async def _settle(self) -> StopReport:
+        """Record, and hear from the actuators meanwhile."""
+        answers, report = await asyncio.gather(self._actuators.answers(CONFIRM_S), self._write())
+        return msgspec.structs.replace(report, confirmed=answers.confirmed, unconfirmed=answers.unconfirmed)
 
     async def _write(self) -> StopReport:
         """File and entry side by side: a slow disk is waited for once."""

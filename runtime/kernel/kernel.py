@@ -21,6 +21,7 @@ from runtime.ingest.command import Command, CommandGate
 from runtime.ingest.ingest import Ingest
 from runtime.ingest.refusals import Refusals
 from runtime.kernel import run_clock
+from runtime.kernel.actuators.actuators import Actuators
 from runtime.kernel.agency import Agency
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_process import BrainStart, Sockets, attach, start_brain
@@ -35,17 +36,19 @@ from runtime.kernel.exchange import Exchange
 from runtime.kernel.intake import Intake
 from runtime.kernel.narrator import Narrator
 from runtime.kernel.places import remove_run_file, socket_folder, write_run_file
-from runtime.kernel.process_table import broker_row, program_row, sensor_rows
+from runtime.kernel.process_table import broker_row, driver_rows, drivers, program_row
 from runtime.kernel.reckoning import reckon
 from runtime.kernel.setup import Setup
 from runtime.kernel.statistics import Statistics
 from runtime.kernel.storage_news import StorageNews
 from runtime.kernel.supervisor import Row, Supervisor
 from runtime.mqtt.broker import BrokerPlan
+from runtime.policy.policy import Policy
 
 TICK_S = 1.0
 WATCH_S = 0.25
 CLOCK_STEP_MS = 500
+REST_S = 0.5
 GRACE_S = 3.0
 FLUSH_S = 10.0
 MAX_BACKGROUND = 64
@@ -81,13 +84,24 @@ class Kernel:
         self._narrator = Narrator(setup.log, self._bus)
         self._chronicle = Chronicle(setup.log, narrator=self._narrator, say=console.say)
         self._supervisor = Supervisor(tell=self._narrator.tell, say=console.say)
+        self.actuators = Actuators(
+            setup.agent.actuators,
+            agent=self._agent,
+            boot=setup.boot_id,
+            latch=setup.latch,
+            check=Policy(setup.agent.policy).check,
+            tell=self._narrator.tell,
+            record=self._chronicle.record,
+        )
         self._emergency = Emergency(
             latch=setup.latch,
+            actuators=self.actuators,
             log=setup.log,
             narrator=self._narrator,
             changed=lambda: self._commands.changed(),
             say=console.say,
         )
+        self.actuators.adopt = self._emergency.adopt
         self.agency = Agency(setup, narrator=self._narrator, supervisor=self._supervisor, say=console.say)
         self.brain = BrainHost(
             setup,
@@ -202,8 +216,9 @@ class Kernel:
         if self._broker.argv:
             self._supervisor.add(broker_row(self._broker, self._setup.profile))
         self._exchange.start(self._broker.address)
+        self.actuators.start(self._broker.address)
         if self._setup.asked.drivers:
-            for row in sensor_rows(self._setup, self._broker.address):
+            for row in driver_rows(self._setup, self._broker.address):
                 self._supervisor.add(row)
 
     def _start_brain(self) -> None:
@@ -226,12 +241,14 @@ class Kernel:
         self._stopping.set()
         await self._sample()
         self._narrator.tell("kernel:shutdown", Fact())
+        await self.actuators.rest(REST_S)
         self._supervisor.retire("brain")
         self.agency.interrupt()
         await self.brain.stop(GRACE_S)
         await self._supervisor.end("brain")
-        await asyncio.gather(*(self._supervisor.end(s.name) for s in self._setup.agent.sensors))
+        await asyncio.gather(*(self._supervisor.end(name) for name in drivers(self._setup)))
         await self._control.close()
+        await self.actuators.close()
         await self._exchange.close()
         await self._flush()
         for name in list(self._supervisor.children):
@@ -292,6 +309,7 @@ class Kernel:
 
     def _durable(self, rows: list[EntryRow]) -> None:
         """Entries are on the disk: now the world may hear of them."""
+        self.actuators.durable(rows)
         seq = rows[-1].seq
         self._intake.durable(seq)
         self._bus.durable(rows)
@@ -312,7 +330,7 @@ class Kernel:
         if len(self._background) > MAX_BACKGROUND:
             self._refuse_command(CommandRefused(f"{command.name}: {MAX_BACKGROUND} commands are being recorded"))
             if command.name == "stop" and not command.clear:
-                self._setup.latch.latch(by=command.by, reason=command.reason or "")
+                self._emergency.stop_now(by=command.by, reason=command.reason or "")
             return
         by = command.by or "mqtt"
         work: Awaitable[int | StopReport]

@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 
 from hardware_profiles.profile import Profile
+from runtime.config.actuators import Actuator
 from runtime.config.sections import Sensor
 from runtime.kernel.process import Process, spawn
 from runtime.kernel.setup import Setup
@@ -38,6 +39,31 @@ def sensor_rows(setup: Setup, address: BrokerAddress) -> list[Row]:
     ]
 
 
+def actuator_rows(setup: Setup, address: BrokerAddress) -> list[Row]:
+    """One driver process an actuator, but for those that somebody else drives."""
+    return [
+        _row(
+            f"actuator:{name}",
+            [sys.executable, "-P", "-m", "actuators", actuator.driver],
+            cores=_cores(setup.profile, "sensors"),
+            told=_actuator_settings(setup.agent.agent.name, name, actuator=actuator, address=address),
+        )
+        for name, actuator in setup.agent.actuators.items()
+        if actuator.driver != "mqtt"
+    ]
+
+
+def driver_rows(setup: Setup, address: BrokerAddress) -> list[Row]:
+    """All drivers; actuators first, so that they are at rest before anything else begins."""
+    return [*actuator_rows(setup, address), *sensor_rows(setup, address)]
+
+
+def drivers(setup: Setup) -> list[str]:
+    """The names of their rows."""
+    sensors = [sensor.name for sensor in setup.agent.sensors]
+    return [*sensors, *(f"actuator:{name}" for name in setup.agent.actuators)]
+
+
 def program_row(name: str, argv: list[str]) -> Row:
     """An observer that owns the terminal, such as the live status; its clean end is an end."""
     return Row(name=name, start=partial(_start, argv, own_output=False), quick=True)
@@ -54,6 +80,18 @@ def _settings(agent: str, sensor: Sensor, address: BrokerAddress) -> bytes:
         "fps": sensor.fps,
         "id": sensor.id,
         "transient": sensor.transient,
+        "parent": os.getpid(),
+    }
+    return msgspec.json.encode(settings)
+
+
+def _actuator_settings(agent: str, name: str, *, actuator: Actuator, address: BrokerAddress) -> bytes:
+    settings = {
+        "agent": agent,
+        "name": name,
+        "broker": msgspec.to_builtins(address),
+        "safe": actuator.safe,
+        "trace": actuator.trace,
         "parent": os.getpid(),
     }
     return msgspec.json.encode(settings)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from runtime.abi.clock import wall_ms
 from runtime.durable.files import write_durable
@@ -16,13 +18,15 @@ MAX_UNLOGGED = 100
 class StopState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the agent is stopped, who did that, why, and when by the wall clock.
 
-    ``unlogged`` are changes that were made while no kernel ran; the next one puts them into the log.
+    ``count`` is the number of the last stop, by which actuators know one from another. ``unlogged`` are changes that
+    were made while no kernel ran; the next one puts them into the log.
     """
 
     latched: bool
     by: str = ""
     reason: str = ""
     ms: int = 0
+    count: Annotated[int, Meta(ge=0, le=2**50)] = 0
     unlogged: tuple[StopState, ...] = ()
 
 
@@ -53,11 +57,16 @@ class StopLatch:
     def latch(self, *, by: str, reason: str = "") -> None:
         """Stop, in memory, now; the first reason stays."""
         if not self.state.latched:
-            self.state = StopState(latched=True, by=by, reason=reason, ms=wall_ms(), unlogged=self.state.unlogged)
+            self._change(latched=True, by=by, reason=reason, count=self.state.count + 1)
 
     def clear(self, *, by: str) -> None:
         """A person says that moving is safe again."""
-        self.state = StopState(latched=False, by=by, ms=wall_ms(), unlogged=self.state.unlogged)
+        self._change(latched=False, by=by, reason="", count=self.state.count)
+
+    def know(self, count: int) -> None:
+        """Somebody holds a stop of that number: this one is no earlier, and clearing it clears that one too."""
+        if count > self.state.count:
+            self.state = msgspec.structs.replace(self.state, count=count)
 
     def note_unlogged(self) -> None:
         """The present state was reached beside the log: keep it for the next kernel to record."""
@@ -73,6 +82,11 @@ class StopLatch:
             return ()
         self.state = msgspec.structs.replace(self.state, unlogged=())
         return taken
+
+    def _change(self, *, latched: bool, by: str, reason: str, count: int) -> None:
+        self.state = StopState(
+            latched=latched, by=by, reason=reason, ms=wall_ms(), count=count, unlogged=self.state.unlogged
+        )
 
     def save(self) -> None:
         """Make the present state durable; blocking."""
@@ -95,11 +109,13 @@ class StopLatch:
 
 def _decoded(content: bytes) -> StopState:
     try:
-        return msgspec.json.decode(content, type=StopState)
+        state = msgspec.json.decode(content, type=StopState)
     except msgspec.MsgspecError as error:
         return _unreadable(error)
+    # Written by an earlier release, it has no number; actuators know a stop by its number from 1.
+    return msgspec.structs.replace(state, count=1) if state.latched and not state.count else state
 
 
 def _unreadable(error: Exception) -> StopState:
     """What can't be read counts as stopped."""
-    return StopState(latched=True, by="kernel", reason=f"{FILE} can't be read: {error}", ms=wall_ms())
+    return StopState(latched=True, by="kernel", reason=f"{FILE} can't be read: {error}", ms=wall_ms(), count=1)

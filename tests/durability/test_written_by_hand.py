@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TREES = ("runtime", "axon", "sensors", "capsule", "cognets", "hardware_profiles", "deploy")
+TREES = ("runtime", "axon", "sensors", "actuators", "capsule", "cognets", "hardware_profiles", "deploy")
 OWNER = "runtime/durable/files.py"
 CALLS = {
     *("os.replace", "os.rename", "os.renames", "os.link", "os.symlink", "os.truncate", "os.ftruncate"),
@@ -31,6 +31,7 @@ ALLOWED = {
     ("runtime/kernel/session.py", "os.write"): "the lock's content is a hint for people: who holds it",
     ("runtime/kernel/process.py", "os.write"): "a pipe to a child",
     ("runtime/mqtt/broker.py", "write_text"): "the broker's configuration, written anew at every start",
+    ("actuators/simulated.py", "open for writing"): "a trace for tests of what a simulated actuator did",
     ("axon/commands/init.py", "write_text"): "a new agent's first files, in a folder that held nothing",
     ("axon/commands/init.py", "touch"): "a new agent's first files, in a folder that held nothing",
     ("capsule/sandbox/probe.py", "os.open for writing"): "a forbidden act, tried to see that it fails",

@@ -1,1 +1,1 @@
-"""From a durable output, or a tool's call, to an actuator: policy, limits, the emergency stop, and what was confirmed."""
+"""From a durable output or a tool's call to an actuator: policy, limits, emergency stop, and what was confirmed."""

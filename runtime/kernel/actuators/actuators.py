@@ -1,4 +1,4 @@
-"""All actuators of an agent: takes durable outputs and tools' calls, sends what may move, and stops everything at once."""
+"""All actuators of an agent: takes durable outputs and tools' calls, sends what may move, stops everything at once."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Actuators:
 
     def durable(self, rows: Iterable[Row]) -> None:
         """Entries are on the disk: what the outputs among them say goes out now, the newest for each actuator."""
-        if not self._of_channel:
+        if not self._of_channel or self._ending:
             return
         for row in rows:
             if row.type.startswith(OUTPUT_PREFIX):

@@ -82,7 +82,7 @@ class Commander:
             raise ActuatorAway(f"{self.name}: its driver isn't heard")
 
     def _check_policy(self, order: Order, now_us: int) -> None:
-        """The table that binds it allows it; a rule that names it decides instead. Nobody can be asked 30 times a second."""
+        """The table that binds it allows it; a rule that names it decides instead, but nobody is asked for outputs."""
         rule = f"actuator.{self.name}"
         verdict = self._check(rule, {"value": order.value}, now_us)
         if not verdict.rule or verdict.decision == "allow":

@@ -58,7 +58,7 @@ class Device:
     # -- messages ----------------------------------------------------------------------------------
 
     def set_value(self, value: Value, *, unit: str | None, said_us: int, ttl_ms: int, seq: int) -> SetValue:
-        """A value that was said at ``said_us`` and holds for ``ttl_ms`` from then; the actuator must have told a state."""
+        """A value that was said at ``said_us`` and holds for ``ttl_ms`` from then; a state must have been heard."""
         assert self.state
         return SetValue(
             boot=self._boot,
@@ -81,7 +81,7 @@ class Device:
         return Stop(boot=self._boot, number=self._next(), stop=stop)
 
     def release(self, stop: int, now_us: int) -> Release:
-        """All stops up to that number are cleared; the actuator must have told a state."""
+        """All stops up to that number are cleared; a state must have been heard."""
         assert self.state
         return Release(
             boot=self._boot,

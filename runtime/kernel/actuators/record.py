@@ -1,4 +1,4 @@
-"""What is written down about actuators: every command and refusal as telemetry in sums, and few entries for the brain."""
+"""What is written down about actuators: commands and refusals as telemetry, and few entries, for the brain."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import msgspec
 
 from capsule.errors import AxonError
 from runtime.abi.actuators import SetValue, Value
+from runtime.abi.clock import mono_us
+from runtime.abi.errors import ActuatorAway
 from runtime.abi.telemetry import Commanded, Health
 from runtime.ingest.refusals import Refusals
 
 ENTRY_EVERY_US = 10_000_000
 STATE_EVERY_US = 50_000
+STARTING_US = 5_000_000
 
 
 class Records(Protocol):
@@ -24,7 +27,10 @@ class Records(Protocol):
 
 
 class Record:
-    """``tell`` takes telemetry; a refusal that goes on is one entry, and one that comes and goes at most one in 10 s."""
+    """``tell`` takes telemetry; a refusal that goes on is one entry, one that comes and goes at most one in 10 s.
+
+    What isn't there yet in the first seconds gets no entry: drivers and broker have just been started.
+    """
 
     def __init__(self, *, tell: Callable[[str, msgspec.Struct], None], record: Records) -> None:
         self._tell = tell
@@ -34,6 +40,7 @@ class Record:
         self._entered_us: dict[tuple[str, str], int] = {}
         self._left_out: dict[tuple[str, str], int] = {}
         self._modes: dict[str, tuple[str, int]] = {}
+        self._began_us = mono_us()
 
     def sent(self, name: str, command: SetValue, *, asked: Value) -> None:
         """A value went out; ``asked`` is told where a limit changed it."""
@@ -50,6 +57,8 @@ class Record:
     def refused(self, name: str, error: AxonError, *, seq: int, now_us: int) -> None:
         """A value didn't go out; the output entry, if one said it, stands."""
         self._refusals.add(error.code, error.message, channel=name, now_us=now_us)
+        if isinstance(error, ActuatorAway) and now_us - self._began_us < STARTING_US:
+            return
         key = (name, error.code)
         again = self._present.get(name) == error.code
         self._present[name] = error.code

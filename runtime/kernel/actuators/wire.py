@@ -1,4 +1,4 @@
-"""The connection to the actuators, one of its own: commands never queue behind stimuli or outputs, nor a stop behind them."""
+"""The connection to the actuators, one of its own: nothing on it ever queues behind stimuli or outputs."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ def robot(kernel, agent):
 
     async def stop(by: str, reason: str) -> dict[str, object]:
         asked.append(("stop", by, reason))
-        return {"stopped": True, "recorded": True, "unconfirmed": [], "seq": 5, "why": ""}
+        return {"stopped": True, "recorded": True, "confirmed": [], "unconfirmed": [], "seq": 5, "why": ""}
 
     async def clear(by: str) -> dict[str, object]:
         asked.append(("clear", by, ""))
-        return {"stopped": False, "recorded": True, "unconfirmed": [], "seq": 6, "why": ""}
+        return {"stopped": False, "recorded": True, "confirmed": [], "unconfirmed": [], "seq": 6, "why": ""}
 
     kernel(stop=stop, clear=clear)
     return asked
@@ -74,7 +74,14 @@ def test_the_report_is_json_for_programs(axon, agent):
 
 def test_a_stop_that_was_not_recorded_is_told_and_fails(axon, agent, kernel):
     async def stop(by: str, reason: str) -> dict[str, object]:
-        return {"stopped": True, "recorded": False, "unconfirmed": [], "seq": 0, "why": "the disk is gone"}
+        return {
+            "stopped": True,
+            "recorded": False,
+            "confirmed": [],
+            "unconfirmed": [],
+            "seq": 0,
+            "why": "the disk is gone",
+        }
 
     kernel(stop=stop)
     ended = axon("stop", agent)
