@@ -131,6 +131,42 @@ class Commanded(_Facts, frozen=True, kw_only=True):
     id: str = ""
 
 
+class EngineSpan(_Facts, frozen=True, kw_only=True):
+    """A request to an engine, without its words; ``span`` numbers it in this kernel boot.
+
+    ``waited_us`` is the time in the queue, ``ttft_ms`` from its turn to the first piece, ``took_us`` from being asked
+    to the end, ``tokens_per_s`` from the first piece to the end; ``error`` is the code of a failure. They stand on ends.
+    """
+
+    role: str
+    span: int
+    kind: str
+    waited_us: int | None = None
+    ttft_ms: float | None = None
+    took_us: int | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    generated_tokens: int | None = None
+    tokens_per_s: float | None = None
+    error: str | None = None
+
+
+class PolicyDecided(_Facts, frozen=True, kw_only=True):
+    """What became of a tool's call: ``approval`` is its id where a person was asked, ``by`` who answered.
+
+    ``count`` is above 1 where refusals are told in a sum.
+    """
+
+    name: str
+    rule: str = ""
+    reason: str = ""
+    arguments: dict[str, Any] = {}
+    block: str = ""
+    by: str = ""
+    approval: str = ""
+    count: int = 1
+
+
 class Fact(_Facts, frozen=True, kw_only=True):
     """Anything else of the kernel's, by name."""
 
@@ -162,10 +198,15 @@ TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
     "kernel:actuator:refused": Refused,
     "kernel:actuator:state": Health,
     "kernel:link:refused": Refused,
+    **{f"kernel:engine:{state}": EngineSpan for state in SPAN_STATES},
     "kernel:log:storage": Storage,
     "kernel:log:sealing": Fact,
     "kernel:log:retired": Fact,
     "kernel:telemetry:dropped": Fact,
+    "kernel:policy:denied": PolicyDecided,
+    "kernel:policy:escalated": PolicyDecided,
+    "kernel:policy:approved": PolicyDecided,
+    "kernel:policy:expired": PolicyDecided,
     "kernel:stop:latched": Fact,
     "kernel:stop:cleared": Fact,
     "sensor:gap": Gap,

@@ -64,6 +64,11 @@ class Policy:
             return Verdict(decision="escalate", rule=key, reason="a person decides", ask_s=ask_s)
         return Verdict(decision="allow", rule=key)
 
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """The rules by their names, in the order of the file."""
+        return self._table.rules
+
     def rule(self, name: str) -> tuple[str, Rule | None]:
         """The rule that decides about ``module.member``, with its own name; None when it is denied for want of one."""
         module = name.partition(".")[0]

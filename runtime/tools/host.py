@@ -1,0 +1,155 @@
+"""The tools host at work: takes calls from the kernel, runs them, several at once, and answers each exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+
+from capsule.errors import AxonError, FrameInvalid
+from capsule.frames import frame, receive_frame
+from runtime.abi.errors import ToolFailed
+from runtime.tools.failure import describe
+from runtime.tools.loading import Function
+from runtime.tools.protocol import THREADS, Abandon, FromHost, FromKernel, Invoke, Load, Ping, Pong, Raised, Returned
+from runtime.tools.values import packed
+
+
+class Line:
+    """The socket to the kernel; any thread may send, one reads."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._lock = threading.Lock()
+        self._decoder = msgspec.msgpack.Decoder(FromKernel)
+
+    def send(self, message: FromHost | msgspec.Struct) -> None:
+        """Send one message; without a kernel there is nothing left to do."""
+        data = frame(msgspec.msgpack.encode(message))
+        try:
+            with self._lock:
+                self._socket.sendall(data)
+        except OSError:
+            leave(0)
+
+    def receive(self, kind: type[msgspec.Struct] | None = None) -> Any:
+        """The next message, of that kind where one is named; without a kernel there is nothing left to do."""
+        try:
+            payload = receive_frame(self._socket)
+        except (OSError, FrameInvalid):
+            payload = None
+        if payload is None:
+            leave(0)
+        return msgspec.msgpack.decode(payload, type=kind) if kind else self._decoder.decode(payload)
+
+
+def leave(code: int) -> NoReturn:
+    """End the process at once: a tool's thread must not keep alive what has no kernel."""
+    os._exit(code)
+
+
+class Host:
+    """Plain functions run on threads, which also send their answers; async ones on the main thread's loop.
+
+    A thread of its own reads, so that a call never waits for a loop that an async tool blocks.
+    """
+
+    def __init__(self, line: Line, functions: dict[tuple[str, str], Function], *, folder: Path) -> None:
+        self._line = line
+        self._functions = functions
+        self._folder = folder
+        self._queue: queue.SimpleQueue[tuple[Function, Invoke]] = queue.SimpleQueue()
+        self._waiting: set[int] = set()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    async def serve(self) -> None:
+        """Serve until SIGTERM, so that the modules' exit functions run; a kernel that is gone ends the process."""
+        self._loop = asyncio.get_running_loop()
+        terminated = asyncio.Event()
+        self._loop.add_signal_handler(signal.SIGTERM, terminated.set)
+        for number in range(THREADS):
+            threading.Thread(target=self._work, name=f"tool-{number}", daemon=True).start()
+        threading.Thread(target=self._read, name="link", daemon=True).start()
+        await terminated.wait()
+
+    # -- the reader's thread -----------------------------------------------------------------------
+
+    def _read(self) -> None:
+        while True:
+            message = self._line.receive()
+            match message:
+                case Invoke():
+                    self._begin(message)
+                case Abandon():
+                    self._waiting.discard(message.call)
+                    self._loop.call_soon_threadsafe(self._cancel, message.call)
+                case Ping():
+                    self._loop.call_soon_threadsafe(self._line.send, Pong(message.number))
+                case Load():
+                    leave(1)  # the kernel speaks another protocol
+
+    def _begin(self, invoke: Invoke) -> None:
+        function = self._functions.get((invoke.module, invoke.member))
+        if function is None:
+            self._line.send(Raised(invoke.call, f"there is no tool {invoke.module}.{invoke.member}"))
+        elif asyncio.iscoroutinefunction(function):
+            self._loop.call_soon_threadsafe(self._start, function, invoke)
+        else:
+            self._waiting.add(invoke.call)
+            self._queue.put((function, invoke))
+
+    # -- the workers' threads ----------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while True:
+            function, invoke = self._queue.get()
+            try:
+                self._waiting.remove(invoke.call)
+            except KeyError:
+                self._line.send(Raised(invoke.call, "it was abandoned before it began"))
+                continue
+            try:
+                answer = self._returned(invoke, function(*invoke.args, **invoke.kwargs))
+            except BaseException as error:  # noqa: BLE001 - sys.exit too: a tool ends its own call, not the host
+                answer = self._raised(invoke, error)
+            self._line.send(answer)
+
+    # -- the loop's thread -------------------------------------------------------------------------
+
+    def _start(self, function: Function, invoke: Invoke) -> None:
+        self._tasks[invoke.call] = self._loop.create_task(self._await(function, invoke))
+
+    def _cancel(self, call: int) -> None:
+        if task := self._tasks.get(call):
+            task.cancel()
+
+    async def _await(self, function: Callable[..., Any], invoke: Invoke) -> None:
+        try:
+            answer = self._returned(invoke, await function(*invoke.args, **invoke.kwargs))
+        except BaseException as error:  # noqa: BLE001 - as above; a cancelled call is answered too
+            answer = self._raised(invoke, error)
+        finally:
+            del self._tasks[invoke.call]
+        self._line.send(answer)
+
+    # -- answers -----------------------------------------------------------------------------------
+
+    def _returned(self, invoke: Invoke, value: Any) -> Returned | Raised:
+        try:
+            return Returned(invoke.call, packed(value))
+        except ToolFailed as error:
+            return Raised(invoke.call, f"{error.message}. {error.hint}" if error.hint else error.message)
+
+    def _raised(self, invoke: Invoke, error: BaseException) -> Raised:
+        text = describe(error, self._folder)
+        if isinstance(error, AxonError):
+            text = f"{error.code}: {error.message}"
+        return Raised(invoke.call, text)
