@@ -16,7 +16,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ``folder`` and ``summary`` are absolute paths; ``for_s`` seconds from when everything is up (None: until told to
     stop); ``session`` an id, ``new``, or None for the last one; ``profile`` None for the one detected; ``status``
     whether the live view runs. ``drivers`` and ``brain`` False leave those out; ``command`` is the pid of the command
-    that this kernel was started for, with which it ends (0: it was started for itself).
+    that this kernel was started for, with which it ends (0: it was started for itself); ``engine`` the provider that
+    fills every role instead of what ``axon.toml`` says.
     """
 
     folder: str
@@ -31,6 +32,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     drivers: bool = True
     brain: bool = True
     command: int = 0
+    engine: str = ""
 
 
 def kernel_argv(options: RunOptions) -> list[str]:

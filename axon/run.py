@@ -47,6 +47,7 @@ def _asked(options: RunOptions) -> Asked:
         drivers=options.drivers,
         brain=options.brain,
         command=options.command,
+        engine=options.engine,
     )
 
 

@@ -16,6 +16,7 @@ from axon.options import RunOptions, kernel_argv
 from axon.shipped import SHIPPED_COGNETS
 from runtime.config.agent import load_agent
 from runtime.config.cognet import find_cognet, load_cognet
+from runtime.kernel.engines.roles import resolve
 
 
 def _seconds(text: str) -> float:
@@ -91,7 +92,8 @@ def run(
 def check(options: RunOptions) -> None:
     """Refuse here what the kernel would refuse, while nothing has been started."""
     agent = load_agent(Path(options.folder), choose_profile(options.profile))
-    load_cognet(find_cognet(agent, SHIPPED_COGNETS))
+    cognet = load_cognet(find_cognet(agent, SHIPPED_COGNETS))
+    resolve(cognet, agent.engines, agent.folder)
     if options.summary:
         _check_summary(Path(options.summary))
 

@@ -129,4 +129,3 @@ def _check_text(text: str, where: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise EngineRequestInvalid(f"{where} holds half a character (a lone surrogate)") from error
-

@@ -184,7 +184,7 @@ class Kernel:
         self._log.start(loop)
         self._chronicle.tell_boot(setup=self._setup, broker=self._broker.kind)
         run = await self._open_sockets()
-        self.agency.start()
+        self.agency.start(self.brain)
         if self._setup.asked.brain:
             self._start_brain()
         if self._setup.needs_mqtt:

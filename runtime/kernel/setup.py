@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,7 @@ from runtime.config.agent import AgentConfig, load_agent
 from runtime.config.cognet import CognetConfig, find_cognet, load_cognet
 from runtime.durable.files import remove_leftovers
 from runtime.kernel.brain_sandbox import PACKAGES, check_sandbox
+from runtime.kernel.engines.roles import resolve
 from runtime.kernel.session import Session
 from runtime.kernel.stop import StopLatch
 from runtime.log.log import Log
@@ -25,7 +27,11 @@ from runtime.media.ring import MediaRing, MemoryRing
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """What the person who starts a kernel asks for; ``command`` is the pid of the command it is started for, if any."""
+    """What the person who starts a kernel asks for.
+
+    ``command`` is the pid of the command it is started for, if any; ``engine`` the provider that fills every role
+    instead of what ``axon.toml`` says.
+    """
 
     folder: Path
     session: str | None = None
@@ -36,6 +42,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     drivers: bool = True
     brain: bool = True
     command: int = 0
+    engine: str = ""
 
 
 class Setup:
@@ -47,6 +54,10 @@ class Setup:
         self.profile: Profile = profiles.load(asked.profile) if asked.profile else detect.detect()
         self.agent: AgentConfig = load_agent(asked.folder, self.profile)
         self.cognet: CognetConfig = load_cognet(find_cognet(self.agent, shipped_cognets))
+        # Without a brain nobody asks an engine.
+        wanted = self.cognet if asked.brain else msgspec.structs.replace(self.cognet, engines={})
+        self.roles = resolve(wanted, self.agent.engines, self.agent.folder, override=asked.engine)
+        self.engine_cores = sorted(self.profile.cores.usable("engines", os.sched_getaffinity(0)))
         self.data = self.agent.folder / "data"
         self.boot_id = uuid7()
         self.sandboxed = asked.sandbox and not asked.inline

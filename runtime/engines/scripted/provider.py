@@ -106,9 +106,7 @@ class ScriptedProvider:
 
     def load(self, order: Order) -> ScriptedEngine:
         """The engine."""
-        return ScriptedEngine(
-            read(order.model, Path(order.folder)), context=_context(order), slots=_slots(order)
-        )
+        return ScriptedEngine(read(order.model, Path(order.folder)), context=_context(order), slots=_slots(order))
 
 
 def _context(order: Order) -> int:

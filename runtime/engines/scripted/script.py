@@ -130,7 +130,8 @@ def _check(script: Script) -> None:
     """Every pattern compiles and every place in a reply is one of its groups."""
     if not script.types:
         raise ValueError("it has no rules")
-    for rule in [*script.rules, *script.transforms, *script.streams]:
+    every: list[Rule | Mapping] = [*script.rules, *script.transforms, *script.streams]
+    for rule in every:
         template = rule.reply if isinstance(rule, Rule) else rule.output
         try:
             pattern = re.compile(rule.when)
