@@ -5,6 +5,8 @@ from __future__ import annotations
 from runtime.abi.actuators import ActuatorState, Command, Mode, Release, SetValue, Stop, TakeSafe, Value
 
 OBEYED = ""
+MAX_AHEAD_MS = 61_000
+"""No value holds longer than a minute: a command that says so was reckoned by another clock."""
 
 
 class Guard:
@@ -90,6 +92,8 @@ class Guard:
             return "it is older than what was obeyed since"
         if now_ms > command.until_ms:
             return f"it came {now_ms - command.until_ms} ms too late"
+        if command.until_ms - now_ms > MAX_AHEAD_MS:
+            return f"it is to hold for {command.until_ms - now_ms} ms"
         if isinstance(command, Release):
             return f"stop {self._stop} came after it" if command.stop < self._stop else OBEYED
         if self.mode == "stopped":

@@ -18,7 +18,10 @@ from runtime.kernel.stop import StopLatch
 
 ANSWER_S = 8.0
 STARTING_S = 10.0
-_STUCK = "a kernel holds this agent but doesn't answer; it may still move: kill it (the file holds for its next start)"
+_STUCK = (
+    "a kernel holds this agent but doesn't answer; actuators rest by themselves while it hangs, but it may go on: "
+    "kill it (the file holds for its next start)"
+)
 
 
 def latch_stop(folder: Path, reason: str = "") -> dict[str, Any]:

@@ -82,3 +82,5 @@ class Summary(_Part, frozen=True, kw_only=True):
     """``up``, ``loading``, or why it can't be loaded."""
     notices: list[str] = []
     """What the kernel last said to the person at its terminal."""
+    actuators: dict[str, str] = {}
+    """What each actuator does: ``safe``, ``moving``, ``stopped``, or ``gone``."""

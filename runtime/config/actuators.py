@@ -53,8 +53,11 @@ class Actuator(Section, frozen=True, kw_only=True):
         return f"channel {self.channel}" if self.tool is None else f"tool {self.tool}, {self.argument}"
 
 
-def load_actuators(document: Document, found: dict[str, Origin], *, folder: Path) -> dict[str, Actuator]:
-    """Every table, by its name; adds to ``found`` where each value came from. ``trace`` begins at ``folder``."""
+def load_actuators(document: Document, found: dict[str, Origin], *, folder: Path, held_ms: int) -> dict[str, Actuator]:
+    """Every table, by its name; adds to ``found`` where each value came from.
+
+    ``trace`` begins at ``folder``; ``held_ms`` is how long a commit may be held, which a value has to outlive.
+    """
     tables = document.table(("actuators",), document.data.get("actuators", {}))
     if len(tables) > MAX_ACTUATORS:
         raise document.invalid(("actuators",), f"up to {MAX_ACTUATORS} tables [actuators.<name>]", got=str(len(tables)))
@@ -64,6 +67,9 @@ def load_actuators(document: Document, found: dict[str, Origin], *, folder: Path
         given = document.table(key, raw)
         _check_name(document, key, known=actuators)
         actuator = _load(document, key, given)
+        if actuator.ttl_ms <= held_ms:
+            expected = f"more than log.commit_interval_ms, {held_ms}: a value would be too old before it is durable"
+            raise document.invalid((*key, "ttl_ms"), expected, got=shown(actuator.ttl_ms))
         if actuator.trace is not None:
             actuator = msgspec.structs.replace(actuator, trace=str(folder / actuator.trace))
         actuators[name] = actuator
@@ -88,6 +94,8 @@ def _load(document: Document, key: Key, given: dict[str, Any]) -> Actuator:
         raise document.invalid((*key, "argument"), "the parameter of the tool that has the value", got="nothing")
     if actuator.tool is None and actuator.argument is not None:
         raise document.invalid((*key, "argument"), "it only beside tool")
+    if actuator.tool is not None and actuator.max_rate is not None:
+        raise document.invalid((*key, "max_rate"), "it only beside channel: a call is one step, not a movement")
     if actuator.trace is not None and actuator.driver != "simulated":
         raise document.invalid((*key, "trace"), 'it only where driver = "simulated"')
     _check_range(document, key, actuator)

@@ -91,7 +91,7 @@ class _Reader:
             capsule=self._section("capsule", Capsule),
             engines=self._engines(),
             policy=load_policy(self._document, self._origins),
-            actuators=load_actuators(self._document, self._origins, folder=folder),
+            actuators=self._actuators(folder),
             origins=self._origins,
         )
 
@@ -130,6 +130,12 @@ class _Reader:
                 except ValueError as error:
                     raise self._document.invalid((name, key), EXPECTED, got=shown(given[key])) from error
         return changed
+
+    def _actuators(self, folder: Path) -> dict[str, Actuator]:
+        """The tables, checked against how long a commit may be held; that one's own check comes first."""
+        given = self._document.data.get("log", {})
+        held = given.get("commit_interval_ms", self._profile.log.commit_interval_ms)
+        return load_actuators(self._document, self._origins, folder=folder, held_ms=held)
 
     def _broker(self, folder: Path) -> Broker:
         """The broker with an address that can be dialled, and its file's path made absolute."""

@@ -216,7 +216,7 @@ class Kernel:
         if self._broker.argv:
             self._supervisor.add(broker_row(self._broker, self._setup.profile))
         self._exchange.start(self._broker.address)
-        self.actuators.start(self._broker.address)
+        self._keep(self.actuators.serve(self._broker.address))
         if self._setup.asked.drivers:
             for row in driver_rows(self._setup, self._broker.address):
                 self._supervisor.add(row)
@@ -384,6 +384,7 @@ class Kernel:
             counts=self.ingest.counts,
             stopped=self._emergency.latched,
             notices=list(self._console.notices),
+            actuators=self.actuators.states,
         )
 
     # -- tasks -------------------------------------------------------------------------------------

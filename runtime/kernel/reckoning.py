@@ -17,6 +17,7 @@ def reckon(
     refused: dict[str, int],
     stopped: bool,
     notices: list[str],
+    actuators: dict[str, str],
 ) -> Summary:
     """The figures since counting began; memory only."""
     log, recovery = setup.log, setup.log.recovery
@@ -47,6 +48,7 @@ def reckon(
         refused=dict(refused),
         brain=brain.state,
         notices=notices,
+        actuators=actuators,
     )
 
 

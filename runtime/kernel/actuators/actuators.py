@@ -25,6 +25,7 @@ from runtime.policy.policy import Verdict
 
 LOOK_S = 0.25
 ROOM_S = 0.005
+GOODBYE_S = 1.0
 
 
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,24 +66,28 @@ class Actuators:
         self._wire = Wire(agent=agent, names=table, heard=self._hear, connected=self._tell_all)
         self._news = asyncio.Event()
         self._room: asyncio.TimerHandle | None = None
-        self._look: asyncio.TimerHandle | None = None
+        self._serving: asyncio.Task[None] | None = None
         self._ending = False
         self.adopt: Callable[[int, str], None] = lambda _stop, _name: None
 
-    def start(self, address: BrokerAddress) -> None:
-        """Connect; on the loop, returns at once. Without actuators nothing happens."""
-        if self._commanders:
-            self._wire.start(address)
-            self._look_again()
+    async def serve(self, address: BrokerAddress) -> None:
+        """Keep connected and keep watch, until ``close``; without actuators there is nothing to do."""
+        if not self._commanders:
+            return
+        self._serving = asyncio.current_task()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._wire.serve(address))
+            group.create_task(self._keep_watch())
 
     async def close(self) -> None:
-        """Send nothing more, and leave the broker."""
+        """Send nothing more, and leave the broker after what was said last."""
         self._ending = True
-        for timer in (self._room, self._look):
-            if timer is not None:
-                timer.cancel()
+        if self._room is not None:
+            self._room.cancel()
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.wait([self._serving], timeout=GOODBYE_S)
         self._record.flush(mono_us())
-        await self._wire.close()
 
     @property
     def states(self) -> dict[str, str]:
@@ -249,14 +254,15 @@ class Actuators:
         if self._latch.latched:
             self.announce()
 
-    def _look_again(self) -> None:
+    async def _keep_watch(self) -> None:
         """Every now and then: who is gone, who has to be told again, what is to be reported."""
-        now_us = mono_us()
-        for commander in self._commanders.values():
-            self._tell_owed(commander, now_us)
-            self._record.mode(commander.name, commander.device.mode(now_us), why="", now_us=now_us)
-        self._record.flush(now_us)
-        self._look = asyncio.get_running_loop().call_later(LOOK_S, self._look_again)
+        while True:
+            now_us = mono_us()
+            for commander in self._commanders.values():
+                self._tell_owed(commander, now_us)
+                self._record.mode(commander.name, commander.device.mode(now_us), why="", now_us=now_us)
+            self._record.flush(now_us)
+            await asyncio.sleep(LOOK_S)
 
     def _tell_owed(self, commander: Commander, now_us: int) -> None:
         if not self._wire.open:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -14,7 +13,6 @@ from runtime.mqtt.client import BackOff, BrokerAddress, Connection, Incoming, ke
 
 MAX_UNSENT = 16
 """With more packets waiting for the socket a value isn't added to them: it would be an old one when it gets out."""
-GOODBYE_S = 1.0
 _BACK_OFF = BackOff(most_s=1.0)
 
 
@@ -29,23 +27,10 @@ class Wire:
         self._heard = heard
         self._connected = connected
         self._connection: Connection | None = None
-        self._task: asyncio.Task[None] | None = None
 
-    def start(self, address: BrokerAddress) -> None:
-        """Connect and stay connected."""
-        named = address.named(f"axon-{self._agent}-actuators")
-        self._task = asyncio.create_task(keep_connected(named, self._serve, back_off=_BACK_OFF))
-
-    async def close(self) -> None:
-        """Leave, after what was said last."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task], timeout=GOODBYE_S)
-
-    @property
-    def task(self) -> asyncio.Task[None] | None:
-        """What keeps it connected: it ends only by a defect."""
-        return self._task
+    async def serve(self, address: BrokerAddress) -> None:
+        """Connect and stay connected, until cancelled."""
+        await keep_connected(address.named(f"axon-{self._agent}-actuators"), self._serve, back_off=_BACK_OFF)
 
     @property
     def open(self) -> bool:
