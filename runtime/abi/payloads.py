@@ -152,6 +152,20 @@ class ActionError(_Payload, frozen=True, kw_only=True):
     message: Text
 
 
+class AbsentName(_Payload, frozen=True, kw_only=True):
+    """A name that a block bound and whose value isn't there; ``reason`` says why."""
+
+    name: ShortText
+    reason: Literal["function", "circular", "unserializable", "oversized"]
+
+
+class ActionScope(_Payload, frozen=True, kw_only=True):
+    """The names that a block bound at top level: ``values`` by name, ``unavailable`` those without one."""
+
+    values: dict[str, Any] = {}
+    unavailable: list[AbsentName] = []
+
+
 class ActionResult(_Payload, frozen=True, kw_only=True):
     """What came of a block: ``value`` and ``scope`` when ``ok``, else ``error``; ``cut`` tells what was left out."""
 
@@ -160,7 +174,7 @@ class ActionResult(_Payload, frozen=True, kw_only=True):
     value: Any = None
     value_error: ShortText | None = None
     stdout: list[str] = []
-    scope: dict[str, Any] = {}
+    scope: ActionScope = ActionScope()
     error: ActionError | None = None
     cut: ShortText | None = None
 

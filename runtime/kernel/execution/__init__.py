@@ -1,0 +1,1 @@
+"""Execution of model-written blocks: queued, written ahead, their outcomes bounded and committed."""
