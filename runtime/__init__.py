@@ -1,4 +1,4 @@
-"""What a cognet imports: ``from runtime import every, kernel, loop, on, phase, system``."""
+"""What a cognet imports: ``from runtime import every, kernel, loop, on, phase, system``; a tool module ``tool``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from runtime.abi import errors
 from runtime.brain.declare import loop, on
 from runtime.brain.verbs import Kernel, every, kernel, phase, system
 from runtime.brain.wake import Wake
+from runtime.tools.declare import tool
 
 _verbs = kernel
 
@@ -28,4 +29,4 @@ class _Surface(ModuleType):
 
 sys.modules[__name__].__class__ = _Surface
 
-__all__ = ["Wake", "errors", "every", "kernel", "loop", "on", "phase", "system"]
+__all__ = ["Wake", "errors", "every", "kernel", "loop", "on", "phase", "system", "tool"]
