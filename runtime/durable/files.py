@@ -6,13 +6,17 @@ The only place in the tree that writes such files by hand. Everything here block
 from __future__ import annotations
 
 import os
+import secrets
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 TEMPORARY = ".tmp"
+BEGUN = ".axon-write-"
+"""How the temporary files of ``write_durable_in`` begin: they stand among files that people name."""
 
 
 def write_durable(path: Path, data: bytes) -> None:
@@ -89,3 +93,61 @@ def sync_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+# -- in a folder that is held open, so that no link can lead elsewhere ---------------------------------------
+
+
+def write_durable_in(folder: int, name: str, data: bytes) -> None:
+    """``write_durable`` for a file of the open folder; a link of that name is replaced, never followed."""
+    temporary = f"{BEGUN}{secrets.token_hex(8)}{TEMPORARY}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(temporary, flags, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            _take_after(file.fileno(), folder, name, mode=0o644)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):  # somebody removed the whole folder meanwhile
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+def make_folder_in(folder: int, name: str) -> None:
+    """Make a folder in the open one; returns when its name is on the disk. One that is there is fine."""
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o755, dir_fd=folder)
+        made = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            _take_after(made, folder, name=".", mode=0o755)
+        finally:
+            os.close(made)
+        os.fsync(folder)
+
+
+def remove_durable_in(folder: int, name: str) -> None:
+    """Remove a file of the open folder; returns when its absence is on the disk."""
+    os.unlink(name, dir_fd=folder)
+    os.fsync(folder)
+
+
+def remove_folder_in(folder: int, name: str) -> None:
+    """Remove an empty folder of the open one; ``OSError`` when it isn't empty."""
+    os.rmdir(name, dir_fd=folder)
+    os.fsync(folder)
+
+
+def _take_after(made: int, folder: int, name: str, *, mode: int) -> None:
+    """Keep the permissions of what is replaced, and let root's new files belong to whoever owns the place."""
+    try:
+        before = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        mode = before.st_mode & 0o777 if stat.S_ISREG(before.st_mode) else mode
+    except FileNotFoundError:
+        before = os.fstat(folder)
+    if os.geteuid() == 0:
+        os.fchown(made, before.st_uid, before.st_gid)
+    os.fchmod(made, mode)
