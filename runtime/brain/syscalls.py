@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import msgspec
@@ -18,6 +19,7 @@ from runtime.abi.errors import (
 from runtime.abi.link import Welcome
 from runtime.brain.clock import Clocks
 from runtime.brain.connection import Connection
+from runtime.brain.engines import handle, has
 from runtime.brain.history import Session
 from runtime.brain.narration import Narration
 from runtime.brain.scheduler import Scheduler
@@ -102,8 +104,22 @@ class Syscalls:
             declared = ", ".join(self._welcome.store) or "none"
             raise StoreKeyUndeclared(f"the store has no key {key!r}; declared: {declared}", key=str(key))
 
-    async def _call(self, verb: str, args: list[Any]) -> Any:
+    def engine(self, role: str) -> Any:
+        """The handle of a role."""
+        need_scope("engine")
+        return handle(role, self)
+
+    def has_engine(self, role: str) -> bool:
+        """Whether a role can be asked now."""
+        need_scope("engine.has")
+        return has(role, self)
+
+    def call(self, verb: str, args: list[Any], *, hear: Callable[[Any], None] | None = None) -> asyncio.Future[Any]:
+        """Ask the kernel from here; raises ``KernelStopping``, ``SyscallOutsideWake``."""
         if self.is_over:
             raise KernelStopping(f"kernel.{verb} was called after the shutdown", verb=verb)
         scope = need_scope(verb)
-        return await self._connection.call(verb, args, wake_id=scope.life.wake_id, cursor=scope.cursor)
+        return self._connection.call(verb, args, wake_id=scope.life.wake_id, cursor=scope.cursor, hear=hear)
+
+    async def _call(self, verb: str, args: list[Any]) -> Any:
+        return await self.call(verb, args)

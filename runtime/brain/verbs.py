@@ -90,11 +90,24 @@ class Knowledge:
         return binding.resolve("kernel.knowledge.remove").unavailable("knowledge.remove")
 
 
+class Engines:
+    """``kernel.engine``: inference by role."""
+
+    def __call__(self, role: str) -> Any:
+        """The handle of a role that ``cognet.toml`` declares, by its type; raises ``EngineRoleUnbound``."""
+        return binding.resolve("kernel.engine").engine(role)
+
+    def has(self, role: str) -> bool:
+        """Whether the role is declared, filled and can be asked now."""
+        return binding.resolve("kernel.engine.has").has_engine(role)
+
+
 class Kernel:
     """The syscall table: the whole vocabulary a cognet has for touching the world."""
 
     store = Store()
     knowledge = Knowledge()
+    engine = Engines()
 
     def output(self, type_: str, data: Mapping[str, Any] | msgspec.Struct) -> Coroutine[Any, Any, None]:
         """Emit ``cognet:output:{text,audio,visual,field}``; resolves when durable. Once called, it is committed."""
@@ -127,10 +140,6 @@ class Kernel:
     def scope(self) -> NoReturn:
         """What the capsule can execute; not served by this release."""
         binding.resolve("kernel.scope").refuse("scope")
-
-    def engine(self, role: str) -> NoReturn:  # noqa: ARG002 - a later release's signature
-        """Inference by role; not served by this release."""
-        binding.resolve("kernel.engine").refuse("engine")
 
 
 kernel = Kernel()

@@ -23,7 +23,7 @@ OUTSIDE = """
         "run": lambda: kernel.run("1"),
         "base": lambda: kernel.base(),
         "scope": lambda: kernel.scope(),
-        "engine": lambda: kernel.engine("main"),
+        "engine": lambda: kernel.engine.has("main"),
         "fault": lambda: kernel.fault(code="A", message="b"),
         "knowledge.list": lambda: kernel.knowledge.list(),
         "knowledge.read": lambda: kernel.knowledge.read("a"),
@@ -39,7 +39,7 @@ OUTSIDE = """
             await attempt(name, call)
         builtins.seen.append(("all", "tried"))
 """
-SERVED = {"output", "store.get", "store.set"}
+SERVED = {"engine", "output", "store.get", "store.set"}
 ANYWHERE = {"emit", "clock", "store.session.get", "phase"}
 
 
