@@ -43,6 +43,13 @@ class Loaded(_Facts, frozen=True, kw_only=True):
     error: str | None = None
 
 
+class KnowledgeChanged(_Facts, frozen=True, kw_only=True):
+    """An entry of the agent's knowledge was written or removed: its name, never its content; ``by`` a person, or ""."""
+
+    name: Annotated[str, Meta(max_length=1024)]
+    by: Annotated[str, Meta(max_length=256)] = ""
+
+
 class WakeAdmitted(_Facts, frozen=True, kw_only=True):
     """A wake began: ``late_us`` from its due time to the first line of the loop; ``overlap`` wakes open."""
 
@@ -180,6 +187,8 @@ TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
     **{f"cognet:log:{level}": LogLine for level in ("debug", "info", "warning", "error")},
     "cognet:load:complete": Loaded,
     "cognet:load:failed": Loaded,
+    "cognet:knowledge:write": KnowledgeChanged,
+    "cognet:knowledge:remove": KnowledgeChanged,
     "kernel:boot": Fact,
     "kernel:shutdown": Fact,
     "kernel:session:opened": Fact,
