@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
+from capsule.result import Absent, BlockError, CapsuleScope, RunResult
+from capsule.scope import AxonScope
 from runtime.abi import errors
 from runtime.brain.declare import loop, on
 from runtime.brain.verbs import Kernel, every, kernel, phase, system
@@ -29,4 +31,19 @@ class _Surface(ModuleType):
 
 sys.modules[__name__].__class__ = _Surface
 
-__all__ = ["Wake", "errors", "every", "kernel", "loop", "on", "phase", "system", "tool"]
+__all__ = [
+    "Absent",
+    "AxonScope",
+    "BlockError",
+    "CapsuleScope",
+    "RunResult",
+    "Wake",
+    "errors",
+    "every",
+    "kernel",
+    "loop",
+    "on",
+    "phase",
+    "system",
+    "tool",
+]

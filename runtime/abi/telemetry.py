@@ -158,6 +158,17 @@ class EngineSpan(_Facts, frozen=True, kw_only=True):
     error: str | None = None
 
 
+class RunSpan(_Facts, frozen=True, kw_only=True):
+    """A block in the capsule, without its code; ``block`` is the id of its action. The rest stands on ends.
+
+    ``took_us`` is from the start, which the action's commit came before, to the result; ``error`` its kind.
+    """
+
+    block: str
+    took_us: int | None = None
+    error: str | None = None
+
+
 class PolicyDecided(_Facts, frozen=True, kw_only=True):
     """What became of a tool's call: ``approval`` is its id where a person was asked, ``by`` who answered.
 
@@ -189,6 +200,7 @@ TELEMETRY_CLASSES: dict[str, type[msgspec.Struct]] = {
     "cognet:load:failed": Loaded,
     "cognet:knowledge:write": KnowledgeChanged,
     "cognet:knowledge:remove": KnowledgeChanged,
+    **{f"kernel:run:{state}": RunSpan for state in SPAN_STATES},
     "kernel:boot": Fact,
     "kernel:shutdown": Fact,
     "kernel:session:opened": Fact,

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from capsule.scope import AxonScope
 from runtime.abi.errors import (
     CallInvalid,
     KernelStopping,
@@ -23,7 +24,7 @@ from runtime.brain.engines import handle, has
 from runtime.brain.history import Session
 from runtime.brain.narration import Narration
 from runtime.brain.scheduler import Scheduler
-from runtime.brain.scope import current_due_us, need_scope
+from runtime.brain.scope import Scope, current_due_us, need_scope
 
 
 class Syscalls:
@@ -114,11 +115,20 @@ class Syscalls:
         need_scope("engine.has")
         return has(role, self)
 
-    def call(self, verb: str, args: list[Any], *, hear: Callable[[Any], None] | None = None) -> asyncio.Future[Any]:
-        """Ask the kernel from here; raises ``KernelStopping``, ``SyscallOutsideWake``."""
+    def current_scope(self) -> AxonScope:
+        """What the capsule can execute."""
+        self.need("scope")
+        return self.scope
+
+    def need(self, verb: str) -> Scope:
+        """Where the verb is called from; raises ``KernelStopping``, ``SyscallOutsideWake``."""
         if self.is_over:
             raise KernelStopping(f"kernel.{verb} was called after the shutdown", verb=verb)
-        scope = need_scope(verb)
+        return need_scope(verb)
+
+    def call(self, verb: str, args: list[Any], *, hear: Callable[[Any], None] | None = None) -> asyncio.Future[Any]:
+        """Ask the kernel from here; raises ``KernelStopping``, ``SyscallOutsideWake``."""
+        scope = self.need(verb)
         return self._connection.call(verb, args, wake_id=scope.life.wake_id, cursor=scope.cursor, hear=hear)
 
     async def _call(self, verb: str, args: list[Any]) -> Any:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, overload
 
 import msgspec
 
+from capsule.result import RunResult
+from capsule.scope import AxonScope
 from runtime.abi.errors import CallInvalid, CognetAccessedBeforeLoad
 from runtime.brain.clock import Rhythm
 from runtime.brain.failure import describe
 from runtime.brain.history import History
 from runtime.brain.narration import OpenSpan
+from runtime.brain.running import run
 from runtime.brain.syscalls import Syscalls
 
 NAME_LIMIT = 128
@@ -125,9 +128,15 @@ class Kernel:
         """Wakes admitted so far."""
         return KernelClock(wakes=binding.resolve("kernel.clock").wakes)
 
-    def run(self, code: str | list[str]) -> Coroutine[Any, Any, Any]:  # noqa: ARG002 - a later release's signature
-        """Execute Python in the capsule; not served by this release."""
-        return binding.resolve("kernel.run").unavailable("run")
+    @overload
+    def run(self, code: str) -> Coroutine[Any, Any, RunResult]: ...
+
+    @overload
+    def run(self, code: list[str]) -> Coroutine[Any, Any, list[RunResult]]: ...
+
+    def run(self, code: str | list[str]) -> Coroutine[Any, Any, Any]:
+        """Execute a block of Python in the capsule, or several at once; results in order, never an exception."""
+        return run(code, binding.resolve("kernel.run"))
 
     def base(self) -> Coroutine[Any, Any, str]:
         """The rendered identity; not served by this release."""
@@ -137,9 +146,9 @@ class Kernel:
         """Report that the model broke the grammar; not served by this release."""
         return binding.resolve("kernel.fault").unavailable("fault")
 
-    def scope(self) -> NoReturn:
-        """What the capsule can execute; not served by this release."""
-        binding.resolve("kernel.scope").refuse("scope")
+    def scope(self) -> AxonScope:
+        """What the capsule can execute now: modules with their members, and what is unavailable, with the reason."""
+        return binding.resolve("kernel.scope").current_scope()
 
 
 kernel = Kernel()

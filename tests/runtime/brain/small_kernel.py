@@ -14,6 +14,7 @@ import msgspec
 
 from capsule.errors import AxonError
 from capsule.frames import FrameSplitter, Hello, frame, receive_frame
+from capsule.result import RunResult
 from runtime.abi import entries as e
 from runtime.abi import link
 from runtime.abi.clock import mono_us, wall_ms
@@ -88,6 +89,8 @@ class SmallKernel(asyncio.Protocol):
         self.messages: list[link.FromBrain] = []
         self.told: list[Any] = []
         self.hold_outputs = False
+        self.hold_runs = False
+        self.run_error: AxonError | None = None
         self.held: list[link.Reply] = []
         self.wakes = 0
         self.settled_seq = 0
@@ -255,11 +258,17 @@ class SmallKernel(asyncio.Protocol):
                     value = self.store.get(key)
                 case "store.set", [key, new]:
                     self.store[key] = new
+                case "run", [codes]:
+                    if self.run_error:
+                        raise self.run_error
+                    value = [RunResult(ok=True, value=code) for code in codes]
         except AxonError as error:
             self.write(link.Reply(call.call, None, to_wire(error)))
             return
         reply = link.Reply(call.call, value)
         if call.verb == "output" and self.hold_outputs:
             self.held.append(reply)
+        elif call.verb == "run" and self.hold_runs:
+            return
         else:
             self.write(reply)

@@ -39,7 +39,7 @@ OUTSIDE = """
             await attempt(name, call)
         builtins.seen.append(("all", "tried"))
 """
-SERVED = {"engine", "output", "store.get", "store.set"}
+SERVED = {"engine", "output", "run", "scope", "store.get", "store.set"}
 ANYWHERE = {"emit", "clock", "store.session.get", "phase"}
 
 
