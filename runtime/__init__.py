@@ -8,6 +8,7 @@ from types import ModuleType
 from capsule.result import Absent, BlockError, CapsuleScope, RunResult
 from capsule.scope import AxonScope
 from runtime.abi import errors
+from runtime.brain.blocks import Block, Done, Unclosed, Words, blocks
 from runtime.brain.declare import loop, on
 from runtime.brain.verbs import Kernel, every, kernel, phase, system
 from runtime.brain.wake import Wake
@@ -34,10 +35,15 @@ sys.modules[__name__].__class__ = _Surface
 __all__ = [
     "Absent",
     "AxonScope",
+    "Block",
     "BlockError",
     "CapsuleScope",
+    "Done",
     "RunResult",
+    "Unclosed",
     "Wake",
+    "Words",
+    "blocks",
     "errors",
     "every",
     "kernel",
