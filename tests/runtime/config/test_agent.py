@@ -179,7 +179,7 @@ def test_what_is_wrong_is_named_with_line_key_and_expectation(tmp_path, old, new
     assert f"{tmp_path / 'axon.toml'}:{line}: {key}: " in str(error)
 
 
-@pytest.mark.parametrize("name", ["actuators", "mapping", "redact"])
+@pytest.mark.parametrize("name", ["mapping", "redact"])
 def test_tables_of_later_releases_are_refused_rather_than_ignored(tmp_path, name):
     assert "in force" in refused(tmp_path, f'format = 1\nagent.name = "r"\n[{name}]\n').hint
 
