@@ -57,7 +57,8 @@ class Binding:
         others = given.pop(self._others, {}) if self._others is not None else {}
         if twice := others.keys() & self._signature.parameters.keys():
             raise TypeError(f"{min(twice)!r} is a parameter by position, and was given by name too")
-        return {**self._defaults, **given, **others}
+        given = {**self._defaults, **given}
+        return {**{name: given[name] for name in self._signature.parameters if name in given}, **others}
 
 
 def _parameters(declaration: str) -> list[Parameter]:

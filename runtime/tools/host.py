@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
-import queue
 import signal
 import socket
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -57,17 +56,23 @@ def leave(code: int) -> NoReturn:
 
 
 class Host:
-    """Plain functions run on threads, which also send their answers; async ones on the main thread's loop.
+    """Plain functions run on threads, which also read and answer; async ones on the main thread's loop.
 
-    A thread of its own reads, so that a call never waits for a loop that an async tool blocks.
+    The threads take turns at reading: who reads a call runs it, and the next one reads on. So a call passes from no
+    thread to another, and never waits for a loop that an async tool blocks. There is one thread more than may run
+    calls: when all others do, it reads on and queues what can't begin.
     """
 
     def __init__(self, line: Line, functions: dict[tuple[str, str], Function], *, folder: Path) -> None:
         self._line = line
         self._functions = functions
+        self._async = {name for name, function in functions.items() if inspect.iscoroutinefunction(function)}
         self._folder = folder
-        self._queue: queue.SimpleQueue[tuple[Function, Invoke]] = queue.SimpleQueue()
-        self._waiting: set[int] = set()
+        self._turn = threading.Lock()
+        self._running = 0
+        self._queue: dict[int, Invoke] = {}
+        self._counts = threading.Lock()
+        """Guards the two above."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
     async def serve(self) -> None:
@@ -75,63 +80,82 @@ class Host:
         self._loop = asyncio.get_running_loop()
         terminated = asyncio.Event()
         self._loop.add_signal_handler(signal.SIGTERM, terminated.set)
-        for number in range(THREADS):
+        for number in range(THREADS + 1):
             threading.Thread(target=self._work, name=f"tool-{number}", daemon=True).start()
-        threading.Thread(target=self._read, name="link", daemon=True).start()
         await terminated.wait()
 
-    # -- the reader's thread -----------------------------------------------------------------------
+    # -- the threads -------------------------------------------------------------------------------
 
-    def _read(self) -> None:
+    def _work(self) -> None:
+        while True:
+            with self._turn:
+                invoke = self._next()
+            while invoke is not None:
+                self._line.send(self._answer(invoke))
+                invoke = self._ended()
+
+    def _next(self) -> Invoke | None:
+        """Read until there is a call for this thread to run, and count it."""
         while True:
             message = self._line.receive()
             match message:
                 case Invoke():
-                    self._begin(message)
+                    if (message.module, message.member) in self._async:
+                        self._loop.call_soon_threadsafe(self._start, message)
+                    elif self._may_begin(message):
+                        return message
                 case Abandon():
-                    self._waiting.discard(message.call)
-                    self._loop.call_soon_threadsafe(self._cancel, message.call)
+                    self._abandon(message.call)
                 case Ping():
                     self._loop.call_soon_threadsafe(self._line.send, Pong(message.number))
                 case Load():
                     leave(1)  # the kernel speaks another protocol
 
-    def _begin(self, invoke: Invoke) -> None:
+    def _may_begin(self, invoke: Invoke) -> bool:
+        """Whether a thread is free for it; else it waits for one."""
+        with self._counts:
+            free = self._running < THREADS
+            if free:
+                self._running += 1
+            else:
+                self._queue[invoke.call] = invoke
+        return free
+
+    def _ended(self) -> Invoke | None:
+        """A call has ended: the one that has waited longest is next, if any does."""
+        with self._counts:
+            if self._queue:
+                return self._queue.pop(next(iter(self._queue)))
+            self._running -= 1
+        return None
+
+    def _abandon(self, call: int) -> None:
+        with self._counts:
+            waited = self._queue.pop(call, None)
+        if waited is not None:
+            self._line.send(Raised(call, "it was abandoned before it began"))
+        self._loop.call_soon_threadsafe(self._cancel, call)
+
+    def _answer(self, invoke: Invoke) -> Returned | Raised:
         function = self._functions.get((invoke.module, invoke.member))
         if function is None:
-            self._line.send(Raised(invoke.call, f"there is no tool {invoke.module}.{invoke.member}"))
-        elif asyncio.iscoroutinefunction(function):
-            self._loop.call_soon_threadsafe(self._start, function, invoke)
-        else:
-            self._waiting.add(invoke.call)
-            self._queue.put((function, invoke))
-
-    # -- the workers' threads ----------------------------------------------------------------------
-
-    def _work(self) -> None:
-        while True:
-            function, invoke = self._queue.get()
-            try:
-                self._waiting.remove(invoke.call)
-            except KeyError:
-                self._line.send(Raised(invoke.call, "it was abandoned before it began"))
-                continue
-            try:
-                answer = self._returned(invoke, function(*invoke.args, **invoke.kwargs))
-            except BaseException as error:  # noqa: BLE001 - sys.exit too: a tool ends its own call, not the host
-                answer = self._raised(invoke, error)
-            self._line.send(answer)
+            return Raised(invoke.call, f"there is no tool {invoke.module}.{invoke.member}")
+        try:
+            return self._returned(invoke, function(*invoke.args, **invoke.kwargs))
+        except BaseException as error:  # noqa: BLE001 - sys.exit too: a tool ends its own call, not the host
+            return self._raised(invoke, error)
 
     # -- the loop's thread -------------------------------------------------------------------------
 
-    def _start(self, function: Function, invoke: Invoke) -> None:
-        self._tasks[invoke.call] = self._loop.create_task(self._await(function, invoke))
+    def _start(self, invoke: Invoke) -> None:
+        self._tasks[invoke.call] = self._loop.create_task(self._await(invoke))
 
     def _cancel(self, call: int) -> None:
         if task := self._tasks.get(call):
             task.cancel()
 
-    async def _await(self, function: Callable[..., Any], invoke: Invoke) -> None:
+    async def _await(self, invoke: Invoke) -> None:
+        function = self._functions[invoke.module, invoke.member]
         try:
             answer = self._returned(invoke, await function(*invoke.args, **invoke.kwargs))
         except BaseException as error:  # noqa: BLE001 - as above; a cancelled call is answered too

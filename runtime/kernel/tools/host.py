@@ -25,6 +25,7 @@ from runtime.tools.protocol import THREADS, Invoke, Ready
 
 NAME = "tools"
 MAX_STUCK = 64
+LEAVING_US = 2_000_000
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,10 +109,7 @@ class ToolsHost:
         reason = self._killed or f"the tools host ended with {code}"
         if link.loading:
             self._skip[link.loading] = f"{reason} while importing it; it is tried again when the kernel starts again"
-        self.modules = []
-        self.unavailable = self._all(f"{reason}; it is being started again")
         link.close()
-        self._changed()
         ended(code)
 
     def _all(self, reason: str) -> list[Unavailable]:
@@ -130,6 +128,12 @@ class ToolsHost:
             self._link.ponged = self._pings  # what was asked before concerns an earlier life
         self._changed()
 
+    def lost(self) -> None:
+        """The link is gone, and the host with it or soon."""
+        self.modules = []
+        self.unavailable = self._all("the tools host ended; it is being started again")
+        self._changed()
+
     def refused(self, error: FrameInvalid) -> None:
         """It broke the protocol."""
         self._tell("kernel:link:refused", Refused(code=error.code, example=error.message))
@@ -140,7 +144,11 @@ class ToolsHost:
     def _watch(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(self._patience.watch_s, self._watch)
         link = self._link
-        if link is None or not link.connected or self._killed:
+        if link is None or self._killed:
+            return
+        if link.lost_us is not None:
+            if mono_us() - link.lost_us > LEAVING_US:
+                self._kill("it closed its link and didn't end")
             return
         if reason := self._stuck(link, mono_us()):
             self._kill(reason)

@@ -40,6 +40,9 @@ class LinkEvents(Protocol):
     def ready(self, message: Ready) -> None:
         """All modules were imported or refused."""
 
+    def lost(self) -> None:
+        """The connection has ended."""
+
     def refused(self, error: FrameInvalid) -> None:
         """The host broke the protocol."""
 
@@ -67,6 +70,7 @@ class ToolsLink(asyncio.Protocol):
         self.abandoned: dict[int, Abandoned] = {}
         self.loading = ""
         self.loading_since_us = mono_us()
+        self.lost_us: int | None = None
         self.is_ready = False
         self.ponged = 0
         """The number of the last ping that was answered."""
@@ -82,12 +86,14 @@ class ToolsLink(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's own signature)
         """The host is gone: nobody waits in vain."""
         self._transport = None
+        self.lost_us = mono_us()
         self.is_ready = False
         self.abandoned.clear()
         calls, self._calls = self._calls, {}
         for future in calls.values():
             if not future.done():
                 future.set_exception(ToolFailed(ENDED))
+        self._events.lost()
 
     def data_received(self, data: bytes) -> None:
         """Every message in its order; garbage ends the host."""
@@ -102,11 +108,6 @@ class ToolsLink(asyncio.Protocol):
         """End this connection."""
         if self._transport:
             self._transport.abort()
-
-    @property
-    def connected(self) -> bool:
-        """Whether a host is at the other end."""
-        return self._transport is not None
 
     def _take(self, payload: bytes) -> None:
         if not self._greeted:

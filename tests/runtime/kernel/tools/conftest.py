@@ -136,5 +136,3 @@ async def world(agent_folder: Path) -> AsyncIterator[World]:
     made = World(agent_folder)
     yield made
     await made.close()
-
-
