@@ -210,13 +210,6 @@ class WakeUnavailable(AxonError, RuntimeError):
     hint = 'Only a continuous cognet has a clock; set mode = "continuous" in cognet.toml.'
 
 
-class VerbUnavailable(AxonError, RuntimeError):
-    """A verb of the ABI that this release doesn't have yet."""
-
-    code = "VERB_UNAVAILABLE"
-    hint = "The verb arrives with a later release; docs/abi.md lists what works today."
-
-
 class StoreKeyUndeclared(AxonError, KeyError):
     """A store key that ``cognet.toml`` doesn't declare."""
 

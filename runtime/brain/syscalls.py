@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -14,14 +14,15 @@ from runtime.abi.errors import (
     KernelStopping,
     StoreKeyUndeclared,
     StoreValueInvalid,
-    VerbUnavailable,
     WakeUnavailable,
 )
+from runtime.abi.faults import bounded
 from runtime.abi.link import Welcome
 from runtime.brain.clock import Clocks
 from runtime.brain.connection import Connection
 from runtime.brain.engines import handle, has
 from runtime.brain.history import Session
+from runtime.brain.knowledge import KnowledgeCalls
 from runtime.brain.narration import Narration
 from runtime.brain.scheduler import Scheduler
 from runtime.brain.scope import Scope, current_due_us, need_scope
@@ -48,6 +49,7 @@ class Syscalls:
         self.clocks = clocks
         self.scope = welcome.scope
         self.engines = {facts.role: facts for facts in welcome.engines}
+        self.knowledge = KnowledgeCalls(self._call)
         self.is_over = False
 
     async def output(self, type_: str, data: Mapping[str, Any] | msgspec.Struct) -> None:
@@ -68,6 +70,18 @@ class Syscalls:
             await self._call("store.set", [key, value])
         except CallInvalid as error:
             raise StoreValueInvalid(f"the store can't keep this under {key!r}: {error.message}", key=key) from error
+
+    async def base(self) -> str:
+        """The rendered identity."""
+        text: str = await self._call("base", [])
+        return text
+
+    async def fault(self, *, code: str, message: str, excerpt: str | None) -> None:
+        """Resolves when the fault is durable."""
+        if not all(isinstance(text, str) for text in (code, message, "" if excerpt is None else excerpt)):
+            raise CallInvalid("kernel.fault takes a code, a message and an excerpt as text")
+        # Cut here already: a model's endless text needn't cross to the kernel.
+        await self._call("fault", [bounded(code), bounded(message), excerpt if excerpt is None else bounded(excerpt)])
 
     async def wake(self) -> int:
         """The ordinal, once admitted."""
@@ -90,15 +104,6 @@ class Syscalls:
         error = None if future.cancelled() else future.exception()
         if error is not None and not self._connection.lost.done():
             self.narration.report(f"the end of a wake couldn't be recorded: {error}")
-
-    def refuse(self, verb: str) -> NoReturn:
-        """A verb of a later release."""
-        need_scope(verb)
-        raise VerbUnavailable(f"kernel.{verb} isn't served by this release", verb=verb)
-
-    async def unavailable(self, verb: str) -> Any:
-        """The same for a verb that is awaited."""
-        self.refuse(verb)
 
     def _check_key(self, key: str) -> None:
         if not isinstance(key, str) or key not in self._welcome.store:

@@ -15,6 +15,7 @@ import msgspec
 from capsule.result import RunResult
 from capsule.scope import AxonScope
 from runtime.abi.errors import CallInvalid, CognetAccessedBeforeLoad
+from runtime.abi.knowledge import KnowledgeEntry
 from runtime.brain.clock import Rhythm
 from runtime.brain.failure import describe
 from runtime.brain.history import History
@@ -74,23 +75,25 @@ class Store:
 
 
 class Knowledge:
-    """``kernel.knowledge``: not served by this release; every verb raises ``VerbUnavailable``."""
+    """``kernel.knowledge``: the agent's long-term material, by name; what a mind recalls of it is its own affair."""
 
-    def list(self, *, match: str | None = None, limit: int | None = None) -> Coroutine[Any, Any, Sequence[Any]]:  # noqa: ARG002
-        """The catalogue, ordered by name."""
-        return binding.resolve("kernel.knowledge.list").unavailable("knowledge.list")
+    def list(
+        self, *, match: str | None = None, limit: int | None = None
+    ) -> Coroutine[Any, Any, Sequence[KnowledgeEntry]]:
+        """The catalogue ordered by name, bytewise; ``match`` is sought in name and description, case aside."""
+        return binding.resolve("kernel.knowledge.list").knowledge.list(match, limit)
 
-    def read(self, name: str) -> Coroutine[Any, Any, str]:  # noqa: ARG002 - a later release's signature
-        """The content of an entry."""
-        return binding.resolve("kernel.knowledge.read").unavailable("knowledge.read")
+    def read(self, name: str) -> Coroutine[Any, Any, str]:
+        """The content of an entry; raises ``KnowledgeNotFound`` when there is none."""
+        return binding.resolve("kernel.knowledge.read").knowledge.read(name)
 
-    def write(self, name: str, content: str) -> Coroutine[Any, Any, None]:  # noqa: ARG002 - as above
-        """Replace the content of an entry."""
-        return binding.resolve("kernel.knowledge.write").unavailable("knowledge.write")
+    def write(self, name: str, content: str) -> Coroutine[Any, Any, None]:
+        """Replace or make an entry of the agent's own; resolves when durable."""
+        return binding.resolve("kernel.knowledge.write").knowledge.write(name, content)
 
-    def remove(self, name: str) -> Coroutine[Any, Any, None]:  # noqa: ARG002 - as above
-        """Remove an entry."""
-        return binding.resolve("kernel.knowledge.remove").unavailable("knowledge.remove")
+    def remove(self, name: str) -> Coroutine[Any, Any, None]:
+        """Remove an entry of the agent's own; nothing happens when there is none."""
+        return binding.resolve("kernel.knowledge.remove").knowledge.remove(name)
 
 
 class Engines:
@@ -139,12 +142,12 @@ class Kernel:
         return run(code, binding.resolve("kernel.run"))
 
     def base(self) -> Coroutine[Any, Any, str]:
-        """The rendered identity; not served by this release."""
-        return binding.resolve("kernel.base").unavailable("base")
+        """The agent's identity, rendered; "" when it declares none. Raises ``BaseInvalid``."""
+        return binding.resolve("kernel.base").base()
 
-    def fault(self, *, code: str, message: str, excerpt: str | None = None) -> Coroutine[Any, Any, None]:  # noqa: ARG002
-        """Report that the model broke the grammar; not served by this release."""
-        return binding.resolve("kernel.fault").unavailable("fault")
+    def fault(self, *, code: str, message: str, excerpt: str | None = None) -> Coroutine[Any, Any, None]:
+        """Say that the model broke the grammar: the kernel writes it for the next tick; people don't see it."""
+        return binding.resolve("kernel.fault").fault(code=code, message=message, excerpt=excerpt)
 
     def scope(self) -> AxonScope:
         """What the capsule can execute now: modules with their members, and what is unavailable, with the reason."""

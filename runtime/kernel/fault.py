@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from runtime.abi.errors import CallInvalid
-from runtime.abi.faults import FAULT, MAX_FAULT_CHARS
+from runtime.abi.faults import FAULT, bounded
 from runtime.abi.link import Call, Row
 from runtime.abi.payloads import SystemMessage
 from runtime.kernel.brain_link import Verb, arguments
@@ -50,12 +50,6 @@ class Faults:
         """
         if not CODE.fullmatch(code):
             raise CallInvalid(f"a fault's code is a word such as UNDECLARED_BINDING, not {code[:100]!r}", verb="fault")
-        facts = {"code": code} if excerpt is None else {"code": code, "excerpt": _bounded(excerpt)}
-        told = SystemMessage(type=FAULT, text=_bounded(message), facts=facts)
+        facts = {"code": code} if excerpt is None else {"code": code, "excerpt": bounded(excerpt)}
+        told = SystemMessage(type=FAULT, text=bounded(message), facts=facts)
         return self._log.admit("axon:system:message", told, wake_id=wake_id, cursor=cursor, reserve=True)
-
-
-def _bounded(text: str) -> str:
-    if len(text) <= MAX_FAULT_CHARS:
-        return text
-    return f"{text[:MAX_FAULT_CHARS]}… ({len(text) - MAX_FAULT_CHARS:,} more characters)"

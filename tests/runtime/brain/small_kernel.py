@@ -18,7 +18,7 @@ from capsule.result import RunResult
 from runtime.abi import entries as e
 from runtime.abi import link
 from runtime.abi.clock import mono_us, wall_ms
-from runtime.abi.errors import EntryInvalid, to_wire
+from runtime.abi.errors import EntryInvalid, KnowledgeNotFound, to_wire
 from runtime.abi.ids import uuid7
 from runtime.brain.brain import run_brain
 
@@ -79,6 +79,10 @@ def body_of(type_: str, data: Any, *, wake_id: str | None = None, cursor: int | 
     return e.encode_body(e.ENTRY_CLASSES[type_](id=uuid7(), time=time, context=context, data=payload))
 
 
+def entry_of(name: str, text: str) -> dict[str, Any]:
+    return {"name": name, "description": "", "size": len(text.encode()), "path": f"/knowledge/{name}"}
+
+
 class SmallKernel(asyncio.Protocol):
     """One kernel for any number of brains after each other."""
 
@@ -86,6 +90,8 @@ class SmallKernel(asyncio.Protocol):
         self.folder = folder
         self.log = SmallLog()
         self.store: dict[str, Any] = {}
+        self.knowledge: dict[str, str] = {}
+        self.base = ""
         self.messages: list[link.FromBrain] = []
         self.told: list[Any] = []
         self.hold_outputs = False
@@ -258,6 +264,18 @@ class SmallKernel(asyncio.Protocol):
                     value = self.store.get(key)
                 case "store.set", [key, new]:
                     self.store[key] = new
+                case "knowledge.list", [_, limit]:
+                    value = [entry_of(name, text) for name, text in sorted(self.knowledge.items())][:limit]
+                case "knowledge.read", [name]:
+                    value = self.knowledge.get(name)
+                    if value is None:
+                        raise KnowledgeNotFound(f"there is no entry {name}")
+                case "knowledge.write", [name, text]:
+                    self.knowledge[name] = text
+                case "knowledge.remove", [name]:
+                    self.knowledge.pop(name, None)
+                case "base", []:
+                    value = self.base
                 case "run", [codes]:
                     if self.run_error:
                         raise self.run_error
