@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import select
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import msgspec
 
-from capsule.errors import FrameInvalid
+from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import Hello, frame, receive_frame
 from runtime.abi.errors import AgentNotRunning, from_wire
 from runtime.abi.observe import CONTROL_PROTOCOL, Answer, Request, RunFile
@@ -38,6 +40,8 @@ class Control:
         self.run = running(folder)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(timeout_s)
+        self._asked = 0
+        self._came: dict[int, Answer] = {}
         try:
             self._greet()
         except BaseException as error:
@@ -59,14 +63,31 @@ class Control:
 
     def ask(self, verb: str, **args: Any) -> Any:
         """The kernel's answer as plain values; its refusal as the error it raised, silence as ``AgentNotRunning``."""
-        try:
-            self._socket.sendall(frame(msgspec.msgpack.encode(Request(verb=verb, args=args))))
+        with _losses(verb):
+            return self._answer(self._send(verb, args))
+
+    def wait_for(self, verb: str, **args: Any) -> Any:
+        """The same, however long it takes, as long as the kernel answers other questions meanwhile."""
+        with _losses(verb):
+            number = self._send(verb, args)
+            while True:
+                try:
+                    return self._answer(number)
+                except TimeoutError:
+                    self.ask("pids")
+
+    def _send(self, verb: str, args: dict[str, Any]) -> int:
+        self._asked += 1
+        request = Request(verb=verb, args=args, number=self._asked)
+        self._socket.sendall(frame(msgspec.msgpack.encode(request)))
+        return self._asked
+
+    def _answer(self, number: int) -> Any:
+        """The answer to the question of that number; others that come before it are kept."""
+        while number not in self._came:
             answer = msgspec.msgpack.decode(self._received(), type=Answer)
-        except TimeoutError as error:
-            hint = "It may be busy or stuck; what was asked may still happen."
-            raise AgentNotRunning(f"the kernel didn't answer {verb!r} in time", hint=hint, verb=verb) from error
-        except (OSError, msgspec.MsgspecError) as error:
-            raise AgentNotRunning(f"the kernel ended during {verb!r}: {error}", verb=verb) from error
+            self._came[answer.number] = answer
+        answer = self._came.pop(number)
         if answer.error is not None:
             raise from_wire(answer.error)
         return answer.value
@@ -92,6 +113,20 @@ class Control:
         if payload is None:
             raise ConnectionResetError("it closed the connection")
         return payload
+
+
+@contextmanager
+def _losses(verb: str) -> Iterator[None]:
+    """Silence and a lost connection as ``AgentNotRunning``."""
+    try:
+        yield
+    except AxonError:
+        raise  # some are OSErrors too
+    except TimeoutError as error:
+        hint = "It may be busy or stuck; what was asked may still happen."
+        raise AgentNotRunning(f"the kernel didn't answer {verb!r} in time", hint=hint, verb=verb) from error
+    except (OSError, msgspec.MsgspecError) as error:
+        raise AgentNotRunning(f"the kernel ended during {verb!r}: {error}", verb=verb) from error
 
 
 def ask(folder: Path, verb: str, *, timeout_s: float = TIMEOUT_S, **args: Any) -> Any:

@@ -1,7 +1,8 @@
 """The two sockets for people and their tools: ``control`` asks the kernel for something, ``bus`` watches it.
 
-Both begin with a ``Hello`` each way. Control is one ``Request``, one ``Answer``, repeated. On the bus the
-observer sends one ``Subscribe`` and then only reads; whoever reads too slowly gets a ``Skipped``.
+Both begin with a ``Hello`` each way. Control takes any number of ``Request``s and gives each its ``Answer``, when
+it has it. On the bus the observer sends one ``Subscribe`` and then only reads; whoever reads too slowly gets a
+``Skipped``.
 """
 
 from __future__ import annotations
@@ -19,17 +20,22 @@ BUS_PROTOCOL = "axon-bus/1"
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """``verb`` is one of say, interrupt, stop, clear, status, summary, pids; ``args`` are its named arguments."""
+    """``verb`` is such as say, interrupt, stop, summary, exec; ``args`` are its named arguments.
+
+    ``number`` comes back with the answer: answers may overtake each other.
+    """
 
     verb: str
     args: dict[str, Any] = {}
+    number: int = 0
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a request."""
+    """What came of the request of that number."""
 
     value: Any = None
     error: WireError | None = None
+    number: int = 0
 
 
 class Subscribe(msgspec.Struct, frozen=True, kw_only=True):

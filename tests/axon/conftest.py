@@ -22,7 +22,7 @@ class Kernel:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
-        self._control = Control(verbs)
+        self._control = Control(verbs, forsaken=("exec",))
         self._do(self._control.listen(socket))
         (folder / "data").mkdir(exist_ok=True)
         run = RunFile(
