@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from capsule.scope import AxonScope
 from runtime.abi.engines import EngineFacts
 from runtime.abi.link import Row
 from runtime.config.store import store_type
+from runtime.kernel.base import Base
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_link import Verb
 from runtime.kernel.engines.engines import Engines
+from runtime.kernel.fault import Faults
+from runtime.kernel.knowledge import KnowledgeVerbs
 from runtime.kernel.narrator import Narrator
 from runtime.kernel.setup import Setup
 from runtime.kernel.store import Store
 from runtime.kernel.supervisor import Supervisor
+from runtime.kernel.tools.announcer import Announcer
+from runtime.kernel.tools.tools import Mover, Tools
+from runtime.policy.policy import Policy
+from runtime.knowledge.knowledge import Knowledge
 
 INTERRUPT = "axon:interrupt"
 
@@ -28,6 +37,8 @@ class Agency:
         narrator: Narrator,
         supervisor: Supervisor,
         say: Callable[[str], None],
+        policy: Policy,
+        mover: Mover,
     ) -> None:
         self._setup = setup
         self._narrator = narrator
@@ -39,6 +50,9 @@ class Agency:
             session_id=setup.session.id,
             log=setup.log,
         )
+        self.knowledge = KnowledgeVerbs(Knowledge(setup.agent.folder), log=setup.log, narrator=narrator, say=say)
+        self.base = Base(setup.agent.folder, base_variables(setup), say=say)
+        self.faults = Faults(setup.log)
         self._brain: BrainHost | None = None
         self.engines = Engines(
             setup.roles,
@@ -49,15 +63,37 @@ class Agency:
             cores=setup.engine_cores,
         )
 
+        self.tools = Tools(
+            setup.agent.folder / "modules",
+            policy=policy,
+            log=setup.log,
+            supervisor=supervisor,
+            tell=narrator.tell,
+            say=say,
+            changed=self._scope_changed,
+            announce=lambda approval: self.announcer.add(approval),
+            mover=mover,
+        )
+        self.announcer = Announcer(agent=setup.agent.agent.name, pending=lambda: self.tools.approvals.pending)
+
     @property
     def verbs(self) -> dict[str, Verb]:
         """What a brain may call, by the name of the verb."""
-        return {**self.store.verbs, **self.engines.verbs}
+        own = (self.store, self.knowledge, self.base, self.faults, self.engines)
+        return {name: verb for part in own for name, verb in part.verbs.items()}
+
+    @property
+    def requests(self) -> dict[str, Callable[..., Awaitable[Any]]]:
+        """What a person's command may ask, by the name of the request."""
+        return {**self.knowledge.requests}
 
     def start(self, brain: BrainHost) -> None:
         """Start the processes behind the verbs; on the loop, in the main thread, returns at once."""
         self._brain = brain
+        self.knowledge.start()
+        self.base.start()
         brain.engines_changed(self.engines.facts)
+        self.tools.start()
 
     def admitted(self, rows: list[Row]) -> None:
         """Entries were admitted: an interrupt among them acts now."""
@@ -67,6 +103,11 @@ class Agency:
     def interrupt(self) -> None:
         """The shutdown has begun: what runs for a wake ends."""
         self.engines.stop()
+        self.tools.interrupt()
+
+    def _scope_changed(self, scope: AxonScope) -> None:
+        if self._brain:
+            self._brain.scope_changed(scope)
 
     def _engines_changed(self, facts: list[EngineFacts]) -> None:
         if self._brain:
@@ -74,4 +115,18 @@ class Agency:
 
     async def close(self) -> None:
         """End what is left; the brain is gone."""
+        await self.base.close()
+        await self.knowledge.close()
         self.store.close()
+        self.tools.close()
+
+
+def base_variables(setup: Setup) -> dict[str, str]:
+    """What ``boot.md`` may name; docs/knowledge.md lists them."""
+    return {
+        "agent": setup.agent.agent.name,
+        "project": setup.agent.agent.project or "",
+        "cognet": setup.cognet.name,
+        "session": setup.session.id,
+        "profile": setup.profile.name,
+    }

@@ -42,6 +42,7 @@ class Sockets(msgspec.Struct, frozen=True):
 class BrainStart(msgspec.Struct, frozen=True, kw_only=True):
     """What starting a brain needs."""
 
+    agent: Path
     cognet: Path
     sandboxed: bool
     host: BrainHost
@@ -52,7 +53,7 @@ def start_brain(start: BrainStart, *, ended: Callable[[int], None], said: Callab
     sockets = Sockets.make()
     try:
         fds = (sockets.brain_link.fileno(), sockets.brain_pages.fileno())
-        launched = launch(brain_plan(start.cognet, fds), sandboxed=start.sandboxed)
+        launched = launch(brain_plan(start.agent, start.cognet, fds), sandboxed=start.sandboxed)
     except BaseException:
         sockets.link.close()
         sockets.pages.close()

@@ -31,7 +31,7 @@ from runtime.kernel.commands import Commands, Status
 from runtime.kernel.console import Console
 from runtime.kernel.control import Control
 from runtime.kernel.delivery import Delivery
-from runtime.kernel.emergency import Emergency, StopReport
+from runtime.kernel.emergency import Emergency
 from runtime.kernel.exchange import Exchange
 from runtime.kernel.intake import Intake
 from runtime.kernel.narrator import Narrator
@@ -84,12 +84,13 @@ class Kernel:
         self._narrator = Narrator(setup.log, self._bus)
         self._chronicle = Chronicle(setup.log, narrator=self._narrator, say=console.say)
         self._supervisor = Supervisor(tell=self._narrator.tell, say=console.say)
+        policy = Policy(setup.agent.policy)
         self.actuators = Actuators(
             setup.agent.actuators,
             agent=self._agent,
             boot=setup.boot_id,
             latch=setup.latch,
-            check=Policy(setup.agent.policy).check,
+            check=policy.check,
             tell=self._narrator.tell,
             record=self._chronicle.record,
         )
@@ -102,7 +103,14 @@ class Kernel:
             say=console.say,
         )
         self.actuators.adopt = self._emergency.adopt
-        self.agency = Agency(setup, narrator=self._narrator, supervisor=self._supervisor, say=console.say)
+        self.agency = Agency(
+            setup,
+            narrator=self._narrator,
+            supervisor=self._supervisor,
+            say=console.say,
+            policy=policy,
+            mover=self.actuators,
+        )
         self.brain = BrainHost(
             setup,
             verbs=self.agency.verbs,
@@ -121,6 +129,8 @@ class Kernel:
                 "status": self._emergency.status,
                 "summary": self.summary,
                 "pids": self._pids,
+                **self.agency.tools.requests,
+                **self.agency.requests,
             }
         )
 
@@ -151,6 +161,7 @@ class Kernel:
             intake=self._intake,
             delivery=self._delivery,
             commands=self._commands,
+            announcer=self.agency.announcer,
             say=self._console.say,
         )
 
@@ -229,6 +240,7 @@ class Kernel:
             self._keep(self._inline_brain(sockets.brain_link, sockets.brain_pages, path))
             return
         start = BrainStart(
+            agent=self._setup.agent.folder,
             cognet=self._setup.cognet.folder,
             sandboxed=self._setup.sandboxed,
             host=self.brain,
@@ -333,8 +345,10 @@ class Kernel:
                 self._emergency.stop_now(by=command.by, reason=command.reason or "")
             return
         by = command.by or "mqtt"
-        work: Awaitable[int | StopReport]
-        if command.name == "interrupt":
+        work: Awaitable[Any]
+        if command.name == "approve":
+            work = self.agency.tools.approvals.answer(command.approval, approve=not command.deny, by=by)
+        elif command.name == "interrupt":
             work = self._emergency.interrupt(by=by, reason=command.reason or "", command=command.id)
         elif command.clear:
             work = self._emergency.clear(by=by)
@@ -342,7 +356,7 @@ class Kernel:
             work = self._emergency.stop(by=by, reason=command.reason or "")
         self._keep(self._finish(command, work))
 
-    async def _finish(self, command: Command, work: Awaitable[int | StopReport]) -> None:
+    async def _finish(self, command: Command, work: Awaitable[Any]) -> None:
         try:
             await work
         except AxonError as error:

@@ -20,6 +20,7 @@ from runtime.kernel.brain_sandbox import PACKAGES, check_sandbox
 from runtime.kernel.engines.roles import resolve
 from runtime.kernel.session import Session
 from runtime.kernel.stop import StopLatch
+from runtime.knowledge.places import prepare as prepare_knowledge
 from runtime.log.log import Log
 from runtime.log.settings import LogSettings
 from runtime.media.disk import DiskRing
@@ -61,6 +62,7 @@ class Setup:
         self.data = self.agent.folder / "data"
         self.boot_id = uuid7()
         self.sandboxed = asked.sandbox and not asked.inline
+        prepare_knowledge(self.agent.folder.resolve())  # a sandbox can only show a folder that is there
         if self.sandboxed:
             compile_ahead(PACKAGES)  # a guest can't write bytecode, and would compile again at each start
         self.sandbox_check = check_sandbox(self.agent.folder, self.cognet.folder) if self.sandboxed else None
