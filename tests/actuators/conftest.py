@@ -25,6 +25,10 @@ AGENT = "tested"
 WAIT_S = 25.0
 
 
+def spawn_quietly(argv: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 class Broker:
     """A broker on a free loopback port, which it keeps."""
 
@@ -35,8 +39,7 @@ class Broker:
 
     async def start(self) -> None:
         assert self._plan.argv
-        quiet = subprocess.DEVNULL
-        self._process = subprocess.Popen(self._plan.argv, stdout=quiet, stderr=quiet)
+        self._process = spawn_quietly(self._plan.argv)
         await wait_until_up(self.address)
 
     def signal(self, number: int) -> None:
@@ -110,13 +113,18 @@ class Driver:
 
     async def until(self, true: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         async with asyncio.timeout(WAIT_S):
-            while not (found := [line for line in self.did() if true(line)]):
+            while not (found := [line for line in self.did() if true(line)]):  # noqa: ASYNC110 - another process writes
                 await asyncio.sleep(0.02)
         return found[-1]
 
     def end(self) -> None:
         self.process.kill()
         self.process.communicate(timeout=WAIT_S)
+
+
+async def pass_by(moment_us: int) -> None:
+    """Return when that moment of the monotonic clock is over."""
+    await asyncio.sleep(max(moment_us - mono_us(), 0) / 1e6)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 
 from runtime.abi.clock import mono_us
 
-from .conftest import WAIT_S, settings
+from .conftest import WAIT_S, pass_by, settings
 
 pytestmark = pytest.mark.mosquitto
 
@@ -70,8 +70,7 @@ async def test_a_newer_value_begins_the_time_again(driver: Any, speak: Any) -> N
         speaker.set(number / 10, ttl_ms=60_000 if number else 1_000)
     await process.until(lambda line: line["value"] == 0.4)
     first = next(line for line in process.did() if line["did"] == "apply")
-    while mono_us() < first["mono_us"] + 1_100_000:
-        await asyncio.sleep(0.05)
+    await pass_by(first["mono_us"] + 1_100_000)
     assert [line["did"] for line in process.did()].count("safe") == 1
 
 
@@ -110,9 +109,7 @@ async def test_what_a_hanging_broker_kept_moves_nothing_when_it_goes_on(broker: 
     await speaker.until(safe)
     broker.signal(signal.SIGSTOP)
     speaker.set(0.5, ttl_ms=200)
-    until = mono_us() + 400_000
-    while mono_us() < until:
-        await asyncio.sleep(0.05)
+    await pass_by(mono_us() + 400_000)
     broker.signal(signal.SIGCONT)
     assert "too late" in (await speaker.until(lambda state: state.refused == 1)).why
     assert [line["did"] for line in process.did()] == ["safe"]
@@ -198,7 +195,7 @@ async def test_when_its_parent_is_killed_it_rests_and_ends(broker: Any, speak: A
     )
     speaker = await speak()
     argv = [sys.executable, "-c", script, settings(tmp_path / "trace", broker.address)]
-    parent = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)  # noqa: ASYNC220 - it returns at once
     assert parent.stdout is not None
     child = os.pidfd_open(int(await asyncio.to_thread(parent.stdout.readline)))
     await speaker.until(safe)
