@@ -51,8 +51,13 @@ def status(agent: str) -> str:
 
 
 def command(agent: str, name: str) -> str:
-    """``interrupt`` or ``stop``."""
+    """``interrupt``, ``stop`` or ``approve``."""
     return f"axon/{agent}/{name}"
+
+
+def approval(agent: str) -> str:
+    """Where the kernel tells of calls that wait for a person, and what became of them."""
+    return f"axon/{agent}/approval"
 
 
 def parse_stimulus(agent: str, topic: str) -> tuple[str, str]:

@@ -1,16 +1,18 @@
-"""Commands over MQTT: ``axon/<agent>/interrupt`` and ``axon/<agent>/stop``, as JSON.
+"""Commands over MQTT: ``axon/<agent>/interrupt``, ``axon/<agent>/stop`` and ``axon/<agent>/approve``, as JSON.
 
 ``{"id", "issued_ms", "ttl_ms", "by"?, "reason"?, "clear"?}``: ``id`` is unlike that of any other command,
 ``issued_ms`` the sender's wall clock in milliseconds, ``ttl_ms`` how long the command is meant to be obeyed.
 
-An interrupt, and a stop with ``clear`` true, are obeyed when all of that is right, once. A stop is obeyed whenever it
-is a JSON object, late, repeated or incomplete as it may be: stopping twice, or too often, is safe. Nothing retained
-is obeyed, and nothing that can't be read: the message that deletes a retained stop is an empty one.
+An approval also says which: ``{"approval", "deny"?, ...}``, the id of the call that waits.
+
+An interrupt, an approval, and a stop with ``clear`` true, are obeyed when all of that is right, once. A stop is obeyed
+whenever it is a JSON object, late, repeated or incomplete as it may be: stopping twice, or too often, is safe. Nothing
+retained is obeyed, and nothing that can't be read: the message that deletes a retained stop is an empty one.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Meta
@@ -23,18 +25,20 @@ MAX_TTL_MS = 600_000
 MAX_REMEMBERED = 1024
 _SHOWN_CHARS = 200
 
-Name: TypeAlias = Literal["interrupt", "stop"]
+Name: TypeAlias = Literal["interrupt", "stop", "approve"]
 _Text = Annotated[str, Meta(max_length=256)]
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True):
-    """A command to obey; ``clear`` frees the emergency stop."""
+    """A command to obey; ``clear`` frees the emergency stop; ``approval`` is the call that is approved or denied."""
 
     name: Name
     id: str = ""
     by: str = "mqtt"
     reason: str | None = None
     clear: bool = False
+    approval: str = ""
+    deny: bool = False
 
 
 class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,6 +52,13 @@ class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     clear: bool = False
 
 
+class _Approve(_Strict, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An answer to a call that waits for a person."""
+
+    approval: Annotated[str, Meta(min_length=1, max_length=64)]
+    deny: bool = False
+
+
 class CommandGate:
     """Lets commands pass, and remembers the identifiers of those that it did until they would be expired."""
 
@@ -59,7 +70,7 @@ class CommandGate:
 
         Raises ``CommandRefused``.
         """
-        if name not in ("interrupt", "stop"):
+        if name not in get_args(Name):
             raise CommandRefused(f"there is no command {name[:64]!r}")
         if retained:
             raise CommandRefused(f"{name}: a retained command is told again at every reconnect", command=name)
@@ -71,18 +82,20 @@ class CommandGate:
 
     def _strict(self, name: str, payload: bytes, now_ms: int) -> Command:
         try:
-            asked = msgspec.json.decode(payload, type=_Strict)
+            asked = msgspec.json.decode(payload, type=_Approve if name == "approve" else _Strict)
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise CommandRefused(f"{name}: {str(error)[:_SHOWN_CHARS]}", command=name) from error
-        if name == "interrupt" and asked.clear:
-            raise CommandRefused("interrupt: only a stop can be cleared", command=name)
+        if name != "stop" and asked.clear:
+            raise CommandRefused(f"{name}: only a stop can be cleared", command=name)
         self._check_age(name, asked, now_ms)
         return Command(
-            name="interrupt" if name == "interrupt" else "stop",
+            name=msgspec.convert(name, Name),
             id=asked.id,
             by=asked.by,
             reason=asked.reason,
             clear=asked.clear,
+            approval=asked.approval if isinstance(asked, _Approve) else "",
+            deny=isinstance(asked, _Approve) and asked.deny,
         )
 
     def _check_age(self, name: str, asked: _Strict, now_ms: int) -> None:

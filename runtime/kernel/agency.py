@@ -21,8 +21,8 @@ from runtime.kernel.store import Store
 from runtime.kernel.supervisor import Supervisor
 from runtime.kernel.tools.announcer import Announcer
 from runtime.kernel.tools.tools import Mover, Tools
-from runtime.policy.policy import Policy
 from runtime.knowledge.knowledge import Knowledge
+from runtime.policy.policy import Policy
 
 INTERRUPT = "axon:interrupt"
 
@@ -85,7 +85,7 @@ class Agency:
     @property
     def requests(self) -> dict[str, Callable[..., Awaitable[Any]]]:
         """What a person's command may ask, by the name of the request."""
-        return {**self.knowledge.requests}
+        return {**self.knowledge.requests, **self.tools.requests}
 
     def start(self, brain: BrainHost) -> None:
         """Start the processes behind the verbs; on the loop, in the main thread, returns at once."""

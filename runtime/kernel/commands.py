@@ -1,4 +1,4 @@
-"""Interrupt and stop over MQTT, on a connection of their own, and the agent's retained status with its last will."""
+"""Interrupt, stop and approvals over MQTT, on a connection of their own, and the retained status with its last will."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Commands:
 
     async def serve(self, connection: Connection) -> None:
         """One connection's life."""
-        for name in ("stop", "interrupt"):
+        for name in ("stop", "interrupt", "approve"):
             await connection.subscribe(topics.command(self._agent, name), qos=1)
         async with alongside(self._publish(connection)):
             async for incoming in connection.messages():

@@ -1,4 +1,4 @@
-"""The kernel's two MQTT connections: stimuli and outputs on one, commands and status on the other."""
+"""The kernel's two MQTT connections: stimuli and outputs on one, commands, approvals and status on the other."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from runtime.kernel.alongside import alongside
 from runtime.kernel.commands import OFFLINE, Commands
 from runtime.kernel.delivery import Delivery
 from runtime.kernel.intake import Intake
+from runtime.kernel.tools.announcer import Announcer
 from runtime.mqtt.client import BrokerAddress, Connection, Will, keep_connected
 
 GOODBYE_S = 2.0
@@ -22,12 +23,20 @@ class Exchange:
     """Keeps both connections for as long as the kernel runs."""
 
     def __init__(
-        self, *, agent: str, intake: Intake, delivery: Delivery, commands: Commands, say: Callable[[str], None]
+        self,
+        *,
+        agent: str,
+        intake: Intake,
+        delivery: Delivery,
+        commands: Commands,
+        announcer: Announcer,
+        say: Callable[[str], None],
     ) -> None:
         self._agent = agent
         self._intake = intake
         self._delivery = delivery
         self._commands = commands
+        self._announcer = announcer
         self._say = say
         self._tasks: list[asyncio.Task[None]] = []
         self._online: Connection | None = None
@@ -66,7 +75,8 @@ class Exchange:
     async def _serve_commands(self, connection: Connection) -> None:
         self._online = connection
         try:
-            await self._commands.serve(connection)
+            async with alongside(self._announcer.serve(connection)):
+                await self._commands.serve(connection)
         finally:
             self._online = None
 

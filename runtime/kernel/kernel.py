@@ -128,8 +128,8 @@ class Kernel:
                 "clear": self._emergency.clear,
                 "status": self._emergency.status,
                 "summary": self.summary,
+                "engines": self.agency.engines.table,
                 "pids": self._pids,
-                **self.agency.tools.requests,
                 **self.agency.requests,
             }
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from capsule.scope import AxonScope, Member, Module, Unavailable
 from runtime.abi.clock import mono_us
 from runtime.abi.errors import KernelStopping, PolicyDenied, ToolFailed, ToolUnavailable
 from runtime.kernel.supervisor import Supervisor
-from runtime.kernel.tools.approvals import Approval, Approvals
+from runtime.kernel.tools.approvals import Approval, Approvals, Asked
 from runtime.kernel.tools.host import Patience, ToolsHost
 from runtime.kernel.tools.refusals import MAX_NAME, Refusals, Refused
 from runtime.log.log import Log
@@ -157,6 +157,25 @@ class Tools:
             )
             self._refusals.add(refused, mono_us())
             raise PolicyDenied(refused.text, name=name, rule=verdict.rule, reason=error.message) from error
+
+    # -- what a person asks ------------------------------------------------------------------------
+
+    @property
+    def requests(self) -> dict[str, Callable[..., Awaitable[Any]]]:
+        """What the control socket serves, by name."""
+        return {"tools": self._tools, "approvals": self._approvals, "approve": self._approve}
+
+    async def _tools(self) -> dict[str, Any]:
+        """What a block can call, what it can't and why, and what the rules get wrong."""
+        return {"scope": self.scope, "mistakes": self.mistakes}
+
+    async def _approvals(self) -> list[Asked]:
+        """The calls that wait for a person, the oldest first."""
+        return self.approvals.pending
+
+    async def _approve(self, id: str, deny: bool = False, by: str = "person") -> Asked:  # noqa: A002, FBT001, FBT002 - as the request names them
+        """A person's word about one of them."""
+        return await self.approvals.answer(id, approve=not deny, by=by)
 
     # -- what there is -----------------------------------------------------------------------------
 

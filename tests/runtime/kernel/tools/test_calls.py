@@ -109,7 +109,7 @@ async def test_what_cannot_be_carried_fails_with_its_type(lamp: World) -> None:
 
 
 async def test_arguments_that_do_not_fit_fail_as_in_python(lamp: World) -> None:
-    with pytest.raises(ToolFailed, match="TypeError: lamp.dim: missing a required argument: 'to'"):
+    with pytest.raises(ToolFailed, match=r"TypeError: lamp\.dim: missing a required argument: 'to'"):
         await lamp.call("lamp.dim")
     with pytest.raises(ToolFailed, match="unexpected keyword"):
         await lamp.call("lamp.dim", 1, softly=True)

@@ -36,7 +36,7 @@ async def arm(world: World, rules: str) -> None:
 
 async def test_without_a_policy_nothing_may_be_called(world: World) -> None:
     await arm(world, "")
-    with pytest.raises(PolicyDenied, match="arm.move was denied: no rule names it"):
+    with pytest.raises(PolicyDenied, match=r"arm\.move was denied: no rule names it"):
         await world.call("arm.move", 0)
 
 
