@@ -36,6 +36,13 @@ class CognetInvalid(AxonError, ValueError):
     code = "COGNET_INVALID"
 
 
+class CognetExists(AxonError, FileExistsError):
+    """The folder for a new cognet holds something already, which isn't overwritten."""
+
+    code = "COGNET_EXISTS"
+    hint = "Choose another folder, or edit the cognet that is there."
+
+
 class CognetNotFound(AxonError, FileNotFoundError):
     """No cognet of that name."""
 
@@ -431,6 +438,13 @@ class AgentExists(AxonError, FileExistsError):
 
     code = "AGENT_EXISTS"
     hint = "Choose another folder, or edit the axon.toml that is there."
+
+
+class NoAnswer(AxonError, TimeoutError):
+    """Nobody can tell that the agent has answered: its wake failed, didn't settle in time, or its cognet never settles."""
+
+    code = "NO_ANSWER"
+    hint = "What it does goes on, and stands in its log: `axon log show DIR`."
 
 
 class AgentNotRunning(AxonError, ConnectionError):

@@ -110,8 +110,8 @@ class ScriptedProvider:
 
 
 def _context(order: Order) -> int:
-    """What the configuration says, else what the cognet wants, else enough."""
-    return int(order.options.get("context", order.context or CONTEXT))
+    """What the configuration says, else enough for the cognet."""
+    return int(order.options.get("context", max(CONTEXT, order.context or 0)))
 
 
 def _slots(order: Order) -> int:

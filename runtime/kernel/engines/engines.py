@@ -69,6 +69,15 @@ class Engines:
             self._workers[name].facts if name in self._workers else role.facts for name, role in self._roles.items()
         ]
 
+    async def table(self) -> list[dict[str, Any]]:
+        """Every role with what fills it, for people."""
+        orders = [role.order for role in self._roles.values()]
+        return [
+            {"provider": order.provider if order else "", "model": order.model if order else ""}
+            | msgspec.structs.asdict(facts)
+            for facts, order in zip(self.facts, orders, strict=True)
+        ]
+
     @property
     def verbs(self) -> dict[str, Verb]:
         """What a brain may ask."""
