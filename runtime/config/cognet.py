@@ -13,7 +13,8 @@ from runtime.abi.link import ABI_VERSION
 from runtime.config.agent import AgentConfig
 from runtime.config.document import Document
 from runtime.config.sections import Name, Section
-from runtime.config.store import EXPECTED, EXPECTED_KEY, is_store_key, store_type
+from runtime.config.state import SCHEMA, STATE, read_schema
+from runtime.config.store import EXPECTED, EXPECTED_KEY, SESSION, is_store_key, store_type
 
 FILE = "cognet.toml"
 FORMAT = 1
@@ -104,7 +105,7 @@ def load_cognet(folder: Path) -> CognetConfig:
         wake_on=given.wake_on,
         max_ticks_per_wake=given.max_ticks_per_wake,
         engines={role: _role(document, role, raw) for role, raw in given.engines.items()},
-        store={name: _declared(document, name, text) for name, text in given.store.items()},
+        store=_store(document, given.store, folder),
     )
 
 
@@ -130,6 +131,17 @@ def _role(document: Document, role: str, raw: object) -> EngineRole:
     """What one role asks for."""
     key = ("engines", role)
     return document.convert(key, document.table(key, raw), EngineRole)
+
+
+def _store(document: Document, given: dict[str, Any], folder: Path) -> dict[str, str]:
+    """The store's keys and types: those of ``[store]``, or those of the class in ``state.py``, never of both."""
+    from_class = read_schema(folder / STATE)
+    if from_class is None:
+        return {name: _declared(document, name, text) for name, text in given.items()}
+    if given:
+        hint = f"Keep one of the two; a key with {SESSION} can only stand in {FILE}."
+        raise document.invalid(("store",), f"no [store] beside the class {SCHEMA} in {STATE}", hint=hint)
+    return from_class
 
 
 def _declared(document: Document, name: str, text: object) -> str:

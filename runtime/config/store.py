@@ -6,7 +6,8 @@ import ast
 import re
 from typing import Any
 
-_SCALARS: dict[str, Any] = {"any": Any, "bool": bool, "int": int, "float": float, "str": str, "None": None}
+_SCALARS: dict[str, Any] = {"any": Any, "Any": Any, "bool": bool, "int": int, "float": float, "str": str, "None": None}
+SESSION = "{session}"
 _MAX_TEXT, _MAX_DEPTH = 256, 8
 _KEY = re.compile(r"(?:[A-Za-z0-9_]|\{session\})(?:[A-Za-z0-9._-]|\{session\}){0,63}", re.ASCII)
 EXPECTED = 'a type: any, bool, int, float, str, list[...], dict[str, ...], tuple[...], joined by "|" with None'

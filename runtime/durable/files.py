@@ -37,7 +37,8 @@ def writing_durable(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
-        os.unlink(name)
+        with suppress(FileNotFoundError):  # somebody removed the whole folder meanwhile
+            os.unlink(name)
         raise
     sync_folder(path.parent)
 

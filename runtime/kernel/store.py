@@ -6,20 +6,23 @@ import asyncio
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import apsw
 import msgspec
 
+from capsule.errors import AxonError
 from runtime.abi.errors import StorageFailed, StoreKeyUndeclared, StoreValueInvalid
 from runtime.abi.link import Call
+from runtime.config.store import SESSION
 from runtime.durable.files import make_folder, write_durable
 from runtime.kernel.brain_link import Verb, arguments
 from runtime.log.log import Log
 
-SESSION = "{session}"
 MAX_BYTES = 8 * 1024 * 1024
+ATTEMPTS = 100
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +42,8 @@ class Store:
         self._declared = declared
         self._session_id = session_id
         self._log = log
-        # One thread: sets of one key stay in their order.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._order = asyncio.Lock()
 
     @property
     def verbs(self) -> dict[str, Verb]:
@@ -61,18 +64,15 @@ class Store:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._read, path, kind)
 
     async def set(self, key: str, value: Any) -> None:
-        """Resolves once value and the entries it stands on are durable."""
+        """Resolves once value and the entries it stands on are durable; the last call of a key is what stays."""
         kind, path = self._find(key)
-        try:
-            msgspec.convert(value, kind)
-            encoded = msgspec.json.encode(value)
-        except (msgspec.ValidationError, TypeError, ValueError) as error:
-            raise StoreValueInvalid(f"the value for {key!r} doesn't fit {kind}: {error}", key=key) from error
-        if len(encoded) > MAX_BYTES:
-            raise StoreValueInvalid(f"the value for {key!r} has {len(encoded)} bytes, more than {MAX_BYTES}", key=key)
         seq = self._log.last_seq
-        await self._log.durable(seq)
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._write, path, msgspec.Raw(encoded), seq)
+        run = asyncio.get_running_loop().run_in_executor
+        async with self._order:
+            encoded = await run(self._thread, _encoded, key, value, kind)
+            await self._log.durable(seq)
+            writing = run(self._thread, self._write, path, encoded, seq)
+        await writing
 
     def close(self) -> None:
         """Finish what was begun."""
@@ -90,20 +90,63 @@ class Store:
         try:
             kept = msgspec.json.decode(path.read_bytes(), type=Kept)
             value = msgspec.convert(kept.value, kind)
-        except (OSError, msgspec.MsgspecError):
+            _check_plain(value)
+        except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
             return None  # the doctrine of a cache: rebuild, don't crash
         # A value of another session stands on a log that can't be asked here; its own key would say {session}.
         try:
             stands = kept.session != self._session_id or self._log.holds(kept.seq, kept.chain)
-        except apsw.Error:
+        except (apsw.Error, AxonError):
             stands = False  # the log can't be read now: nobody knows
         return msgspec.to_builtins(value) if stands else None
 
     def _write(self, path: Path, value: msgspec.Raw, seq: int) -> None:
-        make_folder(path.parent)
         try:
             chain = self._log.chain_at(seq)
         except apsw.Error as error:
             raise StorageFailed(f"the log can't be read: {error}", path=str(path)) from error
-        kept = Kept(value=value, session=self._session_id, seq=seq, chain=chain)
-        write_durable(path, msgspec.json.encode(kept))
+        kept = msgspec.json.encode(Kept(value=value, session=self._session_id, seq=seq, chain=chain))
+        for _ in range(ATTEMPTS):
+            try:
+                make_folder(path.parent)
+                write_durable(path, kept)
+            except (FileNotFoundError, FileExistsError):
+                continue  # somebody removes data/state/ at this moment, which is always allowed
+            except OSError as error:
+                raise StorageFailed(f"{path.name} can't be written: {error.strerror}", path=str(path)) from error
+            return
+        raise StorageFailed(f"{path.parent} vanishes again and again", path=str(path))
+
+
+def _encoded(key: str, value: Any, kind: Any) -> msgspec.Raw:
+    """The value as it will lie in the file; ``StoreValueInvalid`` for what wouldn't come back as it was."""
+    try:
+        _check_plain(value)
+        msgspec.convert(value, kind)
+        encoded = msgspec.json.encode(value)
+    except (msgspec.ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise StoreValueInvalid(f"the value for {key!r} doesn't fit {kind}: {error}", key=key) from error
+    if len(encoded) > MAX_BYTES:
+        raise StoreValueInvalid(f"the value for {key!r} has {len(encoded)} bytes, more than {MAX_BYTES}", key=key)
+    return msgspec.Raw(encoded)
+
+
+def _check_plain(value: Any) -> None:
+    """JSON would turn these into something else in silence: NaN into null, bytes into text, 1 as a key into "1"."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case float() as number if not isfinite(number):
+                raise ValueError(f"{number} isn't finite")
+            case int() as number if not -(2**63) <= number < 2**64:
+                raise ValueError("a whole number has at most 64 bits")
+            case dict() as table:
+                if other := next((name for name in table if not isinstance(name, str)), None):
+                    raise TypeError(f"the key {other!r:.60} is no text")
+                waiting.extend(table.values())
+            case list() | tuple() as items:
+                waiting.extend(items)
+            case None | bool() | int() | float() | str():
+                pass
+            case other:
+                raise TypeError(f"{type(other).__name__} is no plain value")
