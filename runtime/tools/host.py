@@ -7,6 +7,7 @@ import inspect
 import os
 import signal
 import socket
+import sys
 import threading
 from pathlib import Path
 from typing import Any, NoReturn
@@ -47,7 +48,11 @@ class Line:
             payload = None
         if payload is None:
             leave(0)
-        return msgspec.msgpack.decode(payload, type=kind) if kind else self._decoder.decode(payload)
+        try:
+            return msgspec.msgpack.decode(payload, type=kind) if kind else self._decoder.decode(payload)
+        except msgspec.MsgspecError as error:
+            print(f"the kernel sent what can't be read: {error}", file=sys.stderr)
+            leave(1)
 
 
 def leave(code: int) -> NoReturn:
