@@ -45,6 +45,12 @@ def _content(data: dict[str, Any]) -> str:
         case {"ref": ref}:
             duration = data.get("duration_ms")
             return f"{duration:g} ms {ref[:23]}" if duration is not None else ref[:23]
+        case {"action": _, "code": code}:
+            return _cut(repr(code))
+        case {"action": _, "error": {"kind": kind, "message": message}}:
+            return _cut(f"{kind}: {message}")
+        case {"action": _, "ok": True}:
+            return _cut(f"ok: {data.get('value')!r}")
         case {"text": text, "type": kind}:
             return _cut(f"{kind}: {text}")
     return _facts(data)

@@ -90,7 +90,7 @@ class Brain(Section, frozen=True, kw_only=True):
 
 
 class Capsule(Section, frozen=True, kw_only=True):
-    """``[capsule]``: bounds of a block of model-written code; read, not yet served by this release."""
+    """``[capsule]``: bounds of model-written code: seconds a block, memory of the interpreter that executes it."""
 
     timeout_s: Annotated[float, Meta(gt=0, le=86_400, description="seconds, above 0 up to 86,400")] = 10.0
     memory: Annotated[
