@@ -58,6 +58,11 @@ class Invocation:
 
 
 def unanswered(session: Session, mask: Mask, *, settled_seq: int, upto: int) -> bool:
-    """Whether a masked stimulus or a closed action lies beyond what was settled; reads pages, so in a thread."""
+    """Whether a masked stimulus or a closed action lies beyond what was settled; reads pages, so in a thread.
+
+    A result that no wake asked for (a person's, a hook's) is nobody's question.
+    """
     entries = session.get(after=settled_seq, upto=upto)
-    return any(entry.type == RESULT or mask.selects_entry(entry) for entry in entries)
+    return any(
+        (entry.type == RESULT and entry.context.wake_id is not None) or mask.selects_entry(entry) for entry in entries
+    )

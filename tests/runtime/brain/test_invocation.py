@@ -158,10 +158,19 @@ async def test_what_lies_beyond_the_window_is_found_and_delivered(kernel_of, lin
 
 async def test_a_closed_action_beyond_what_was_settled_admits_one_wake(kernel_of, lines):
     kernel = kernel_of(ECHO, mode="invocation")
-    kernel.log.admit("cognet:action:result", {"action": "a", "ok": False})
+    kernel.log.admit("cognet:action:result", {"action": "a", "ok": False}, wake_id="w")
     await kernel.start()
     await kernel.until(lambda: kernel.settled_seq)
     assert (lines, kernel.wakes) == ([[]], 1)
+
+
+async def test_a_block_that_no_wake_asked_for_wakes_nobody(kernel_of, lines):
+    kernel = kernel_of(ECHO, mode="invocation")
+    kernel.log.admit("cognet:action:result", {"action": "a", "ok": True})
+    await kernel.start()
+    kernel.say("new")
+    await kernel.until(link.Ended)
+    assert lines == [["new"]]
 
 
 async def test_nothing_unanswered_admits_none(kernel_of, lines):
