@@ -6,8 +6,11 @@ import sys
 
 import typer
 
-from axon.commands import log
+from axon.commands import knowledge, log, new
+from axon.commands.approve import approve
+from axon.commands.ask import ask
 from axon.commands.doctor import doctor
+from axon.commands.exec import exec_
 from axon.commands.init import init
 from axon.commands.interrupt import interrupt
 from axon.commands.run import run
@@ -28,9 +31,12 @@ app = typer.Typer(
     "talk to it from another terminal.\n\n"
     "Exit status: 0 done, 1 refused or failed (the code and what to do are printed), 2 wrong usage.",
 )
-for command in (init, run, say, interrupt, stop, doctor):
+for command in (init, run, ask, say, interrupt, stop, approve, doctor):
     app.command()(command)
+app.command("exec")(exec_)
 app.add_typer(log.app, name="log")
+app.add_typer(knowledge.app, name="knowledge")
+app.add_typer(new.app, name="new")
 
 
 def main() -> None:

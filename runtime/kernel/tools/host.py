@@ -62,12 +62,16 @@ class ToolsHost:
         self._timer: asyncio.TimerHandle | None = None
         self.modules: list[Module] = []
         self.unavailable = self._all("it is being imported")
+        self.imported = asyncio.Event()
+        """Set when the first host is ready, or at once where there is nothing to import."""
 
     def start(self) -> None:
         """Start the host if there is anything for it; on the loop, in the main thread, returns at once."""
         if self._names:
             self._supervisor.add(Row(name=NAME, start=self._start))
             self._watch()
+        else:
+            self.imported.set()
 
     def close(self) -> None:
         """Watch no longer."""
@@ -124,6 +128,7 @@ class ToolsHost:
     def ready(self, message: Ready) -> None:
         """All modules were imported or refused."""
         self.modules, self.unavailable = message.modules, message.unavailable
+        self.imported.set()
         if self._link:
             self._link.ponged = self._pings  # what was asked before concerns an earlier life
         self._changed()

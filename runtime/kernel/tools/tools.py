@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ from runtime.policy.policy import Policy, Verdict
 from runtime.policy.review import mistakes
 
 FLUSH_S = 1.0
+IMPORT_S = 30.0
 DENIED = "denied by policy"
 
 
@@ -157,6 +159,15 @@ class Tools:
             )
             self._refusals.add(refused, mono_us())
             raise PolicyDenied(refused.text, name=name, rule=verdict.rule, reason=error.message) from error
+
+    async def imported(self) -> None:
+        """Return when the modules were imported for the first time, or after half a minute all the same.
+
+        What runs before finds them unavailable, with the reason.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IMPORT_S):
+                await self._host.imported.wait()
 
     # -- what a person asks ------------------------------------------------------------------------
 

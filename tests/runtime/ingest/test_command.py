@@ -136,3 +136,42 @@ def test_any_bytes_pass_or_are_refused(name: str, payload: bytes) -> None:
     assert command.name == "stop"
     assert not command.clear
     assert payload.lstrip()[:1] == b"{"
+
+
+def test_an_approval_and_a_denial_pass_with_the_call_they_are_about() -> None:
+    assert take("approve", {**GOOD, "by": "ann", "approval": "kfdrtzw"}) == Command(
+        name="approve", id="c1", by="ann", approval="kfdrtzw"
+    )
+    assert take("approve", {**GOOD, "approval": "kfdrtzw", "deny": True}).deny
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        *WRONG.values(),
+        GOOD,
+        {**GOOD, "approval": ""},
+        {**GOOD, "approval": 5},
+        {**GOOD, "approval": "x" * 65},
+        {**GOOD, "approval": "kfdrtzw", "deny": "no"},
+        {**GOOD, "approval": "kfdrtzw", "clear": True},
+    ],
+)
+def test_an_approval_that_is_not_right_is_refused(payload: object) -> None:
+    with pytest.raises(CommandRefused):
+        take("approve", payload)
+
+
+def test_an_approval_is_obeyed_once_and_never_retained() -> None:
+    gate = CommandGate()
+    approval = {**GOOD, "approval": "kfdrtzw"}
+    with pytest.raises(CommandRefused, match="retained"):
+        take("approve", approval, gate=gate, retained=True)
+    take("approve", approval, gate=gate)
+    with pytest.raises(CommandRefused, match="repeated"):
+        take("approve", approval, gate=gate)
+
+
+def test_other_commands_approve_nothing() -> None:
+    with pytest.raises(CommandRefused):
+        take("interrupt", {**GOOD, "approval": "kfdrtzw"})

@@ -82,7 +82,8 @@ class World:
     async def started(self, policy: str = ALLOW, **options: Any) -> Tools:
         """The same, and wait until the host offers something."""
         tools = self.start(policy, **options)
-        await self.until(lambda: tools.scope.modules or "imported" not in str(tools.scope))
+        async with asyncio.timeout(LIMIT_S):
+            await tools.imported()
         return tools
 
     async def call(self, name: str, *args: Any, block: str = "b", **kwargs: Any) -> Any:
