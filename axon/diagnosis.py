@@ -11,11 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from axon.checks import agent as agent_checks
+from axon.checks.actuators import actuators
 from axon.checks.check import Check, held, not_held
+from axon.checks.engines import engines
 from axon.checks.exchange import exchange
 from axon.checks.isolation import isolation
 from axon.checks.machine import machine
 from axon.checks.storage import storage
+from axon.checks.tools import tools
 from capsule.errors import AxonError
 from hardware_profiles.profile import Profile
 from runtime.config.agent import FILE, AgentConfig, load_agent
@@ -45,7 +48,10 @@ def examine(folder: Path, profile: Profile, *, wanted: bool) -> Diagnosis:
     checks = [*machine(profile), *storage(_data(folder)), *isolation(agent), *checks]
     checks.append(exchange(agent.broker if agent else Broker()))
     if agent:
-        checks += [agent_checks.cognet(agent), agent_checks.stop_latch(folder), *agent_checks.kernel(summary)]
+        checks += [agent_checks.cognet(agent), *engines(agent, running=summary is not None)]
+        checks.append(agent_checks.stop_latch(folder))
+        checks += [*actuators(agent, summary), *tools(agent, running=summary is not None)]
+        checks += agent_checks.kernel(summary)
     return Diagnosis(
         ok=not any(check.essential and check.state == "not held" for check in checks),
         profile=profile.name,

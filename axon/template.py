@@ -30,6 +30,14 @@ fps = 5                       # blocks a second: 200 ms each
 driver = "host"               # this machine: CPU, memory, temperature, disk, network
 fps = 2
 
+# One table for each actuator: what moves it, within which limits, and what is safe. docs/actuators.md.
+# [actuators.steer]
+# driver = "simulated"        # moves nothing; or "mqtt": a device of yours
+# channel = "steer"           # what the brain says on this channel moves it
+# safe = 0                    # where it goes when nothing is heard, or at an emergency stop
+# min = -1
+# max = 1
+
 [media]                       # frames and sound; the log keeps only references to them
 # store = "disk"              # or "memory", which spares an SD card
 # max_bytes = "2 GB"

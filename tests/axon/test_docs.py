@@ -14,7 +14,7 @@ from runtime.abi.entries import ENTRY_CLASSES
 from runtime.abi.errors import error_classes
 from runtime.abi.summary import Summary
 from runtime.abi.telemetry import TELEMETRY_CLASSES
-from runtime.config import agent, cognet, policy, sections
+from runtime.config import actuators, agent, cognet, policy, sections
 from runtime.config.document import key_names
 from runtime.config.drivers import DRIVERS
 from runtime.config.size import format_size
@@ -81,6 +81,7 @@ TABLES = {
     "### `[engines.<role>]`": sections.Engine,
     "### `[policy]`": policy.Policy,
     '### `[policy."module.member"]`': (policy.Rule, policy.Bound),
+    "### `[actuators.<name>]`": actuators.Actuator,
     "### `[engines.<role>]` of a cognet": cognet.EngineRole,
     "## cognet.toml": cognet._File,
 }

@@ -68,7 +68,7 @@ class Actuators:
         self._room: asyncio.TimerHandle | None = None
         self._serving: asyncio.Task[None] | None = None
         self._ending = False
-        self._ended_us: int | None = None
+        self._final: dict[str, str] | None = None
         self.adopt: Callable[[int, str], None] = lambda _stop, _name: None
 
     async def serve(self, address: BrokerAddress) -> None:
@@ -92,8 +92,10 @@ class Actuators:
 
     @property
     def states(self) -> dict[str, str]:
-        """What each does now: ``safe``, ``moving``, ``stopped`` or ``gone``; after the end, what it did then."""
-        now_us = mono_us() if self._ended_us is None else self._ended_us
+        """What each does now: ``safe``, ``moving``, ``stopped`` or ``gone``; after ``rest``, what it did then."""
+        if self._final is not None:
+            return self._final
+        now_us = mono_us()
         return {name: str(each.device.mode(now_us)) for name, each in self._commanders.items()}
 
     # -- values ------------------------------------------------------------------------------------
@@ -228,7 +230,7 @@ class Actuators:
             return device.state is None or (device.heard_us >= asked_us and device.state.mode != "moving")
 
         answers = await self._agree(rests, within_s)
-        self._ended_us = mono_us()
+        self._final = self.states
         return answers
 
     async def _agree(self, agrees: Callable[[Commander], bool], within_s: float) -> Answers:

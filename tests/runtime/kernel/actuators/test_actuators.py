@@ -1,0 +1,239 @@
+"""All actuators of an agent, with a wire that keeps what would be sent: outputs, tools' calls, and the latch."""
+
+from __future__ import annotations
+
+import asyncio
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.abi.actuators import Command, Release, SetValue, Stop
+from runtime.abi.clock import mono_us
+from runtime.abi.entries import EntryContext
+from runtime.abi.errors import ActuatorAway, ActuatorRefused, AgentStopped, BrokerUnavailable
+from runtime.abi.link import Row
+from runtime.kernel.actuators.actuators import Actuators
+from runtime.kernel.stop import StopLatch, StopState
+from runtime.log.admission import Admission
+from runtime.log.chain import GENESIS
+
+from .conftest import actuator, policy, state
+
+TABLE = {
+    "steer": actuator(),
+    "rear": actuator(min=-0.5, max=0.5),
+    "lamp": actuator(channel="lamp", safe=False, min=None, max=None),
+    "arm": actuator(channel=None, tool="arm.move", argument="angle", min=0.0, max=90.0),
+}
+
+
+class Kept:
+    """In the place of the wire to a broker: ``crowded`` and ``away`` as the test says."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, Command]] = []
+        self.crowded = False
+        self.open = True
+
+    def send(self, name: str, command: Command) -> None:
+        if not self.open:
+            raise BrokerUnavailable("no connection to the broker")
+        self.sent.append((name, command))
+
+    def values(self) -> list[tuple[str, Any]]:
+        return [(name, command.value) for name, command in self.sent if isinstance(command, SetValue)]
+
+
+class Rig:
+    """Actuators that have all been heard, their wire, their latch and what they wrote down."""
+
+    def __init__(self) -> None:
+        self.latch = StopLatch(Path("/nowhere"), StopState(latched=False))
+        self.entries: list[str] = []
+        self.actuators = Actuators(
+            TABLE,
+            agent="test",
+            boot="b",
+            latch=self.latch,
+            check=policy().check,
+            tell=lambda _type, _data: None,
+            record=lambda _kind, _text, **facts: self.entries.append(facts["code"]),
+        )
+        self.wire = Kept()
+        self.actuators._wire = self.wire  # type: ignore[assignment]  # what a broker would hear
+        context = EntryContext(agent_id="test", session_id="s", boot_id="b")
+        self.admission = Admission(context, last_seq=0, last_chain=GENESIS)
+        for commander in self.actuators._commanders.values():
+            commander.heard(state(mono_us()), mono_us())
+
+    def row(self, value: Any, channel: str = "steer") -> Row:
+        data = {"channel": channel, "reading": {"value": value}}
+        return self.admission.place("cognet:output:field", self.admission.body("cognet:output:field", data))[0]
+
+    def output(self, *values: Any, channel: str = "steer") -> None:
+        self.actuators.durable([self.row(value, channel) for value in values])
+
+    def stop(self) -> None:
+        self.latch.latch(by="ann")
+        self.actuators.announce()
+
+    def clear(self) -> None:
+        self.latch.clear(by="ann")
+        self.actuators.announce()
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_every_actuator_of_a_channel_gets_its_value_in_its_own_range(rig: Rig) -> None:
+    rig.output(0.75)
+    assert sorted(rig.wire.values()) == [("rear", 0.5), ("steer", 0.75)]
+
+
+def test_of_what_becomes_durable_at_once_the_newest_goes_out(rig: Rig) -> None:
+    rig.output(0.1, 0.2, 0.3)
+    assert sorted(rig.wire.values()) == [("rear", 0.3), ("steer", 0.3)]
+
+
+def test_a_value_of_another_kind_takes_no_good_ones_place(rig: Rig) -> None:
+    rig.output(0.1, "left")
+    assert sorted(rig.wire.values()) == [("rear", 0.1), ("steer", 0.1)]
+    assert rig.entries == ["ACTUATOR_REFUSED"] * 2
+
+
+def test_a_channel_that_moves_nothing_is_nobodys(rig: Rig) -> None:
+    rig.output(0.1, channel="thought")
+    assert (rig.wire.sent, rig.entries) == ([], [])
+
+
+async def test_while_the_socket_is_full_only_the_newest_waits(rig: Rig) -> None:
+    rig.wire.crowded = True
+    for value in (0.1, 0.2, 0.3):
+        rig.output(value, channel="steer")
+    assert rig.wire.sent == []
+    rig.wire.crowded = False
+    async with asyncio.timeout(20):
+        while len(rig.wire.sent) < 2:  # noqa: ASYNC110 - the actuators' own timer
+            await asyncio.sleep(0.001)
+    assert sorted(rig.wire.values()) == [("rear", 0.3), ("steer", 0.3)]
+
+
+async def test_what_waits_when_a_stop_comes_never_goes_out(rig: Rig) -> None:
+    rig.wire.crowded = True
+    rig.output(0.1)
+    rig.stop()
+    rig.clear()
+    rig.wire.crowded = False
+    rig.output(0.2, channel="thought")
+    await asyncio.sleep(0.02)  # longer than the timer that would send it
+    assert rig.wire.values() == []
+
+
+def test_without_a_broker_nothing_is_kept_for_later(rig: Rig) -> None:
+    rig.wire.open = False
+    rig.output(0.1)
+    rig.wire.open = True
+    rig.output(0.2, channel="thought")
+    assert rig.wire.sent == []
+
+
+def test_a_stop_goes_to_everybody_at_once(rig: Rig) -> None:
+    rig.stop()
+    assert {name for name, command in rig.wire.sent if isinstance(command, Stop) and command.stop == 1} == set(TABLE)
+
+
+async def test_after_the_shutdown_began_nothing_is_sent_but_the_safe_action(rig: Rig) -> None:
+    await rig.actuators.rest(0.001)
+    rig.output(0.1)
+    assert rig.wire.values() == []
+    with pytest.raises(ActuatorAway):
+        rig.actuators.called("arm.move", {"angle": 30})
+
+
+# -- tools --------------------------------------------------------------------------------------------
+
+
+def test_a_tools_call_goes_out_to_what_it_moves(rig: Rig) -> None:
+    assert rig.actuators.permits("arm.move", {"angle": 30, "speed": 1}) is None
+    assert rig.wire.sent == []
+    rig.actuators.called("arm.move", {"angle": 30, "speed": 1})
+    assert rig.wire.values() == [("arm", 30.0)]
+
+
+@pytest.mark.parametrize("angle", [90.5, -1, nan, inf, "30", None, True, [30], 10**400])
+def test_a_tools_value_out_of_range_is_refused_not_limited(rig: Rig, angle: object) -> None:
+    assert isinstance(rig.actuators.permits("arm.move", {"angle": angle}), ActuatorRefused)
+    with pytest.raises(ActuatorRefused):
+        rig.actuators.called("arm.move", {"angle": angle})
+    assert rig.wire.sent == []
+
+
+def test_a_call_without_the_argument_is_refused(rig: Rig) -> None:
+    assert isinstance(rig.actuators.permits("arm.move", {}), ActuatorRefused)
+
+
+def test_while_stopped_a_tool_that_moves_something_is_refused_and_others_are_not(rig: Rig) -> None:
+    rig.stop()
+    refusal = rig.actuators.permits("arm.move", {"angle": 30})
+    assert isinstance(refusal, AgentStopped)
+    assert (refusal.code, refusal.facts["by"]) == ("STOPPED", "ann")
+    assert rig.actuators.permits("arm.look", {}) is None
+    assert rig.entries == ["STOPPED"]
+
+
+def test_a_call_isnt_made_when_its_actuator_cant_be_told(rig: Rig) -> None:
+    rig.wire.open = False
+    with pytest.raises(ActuatorAway):
+        rig.actuators.called("arm.move", {"angle": 30})
+
+
+# -- any order of things ------------------------------------------------------------------------------
+
+ACTS = st.one_of(
+    st.tuples(
+        st.just("output"), st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.text(max_size=3)
+    ),
+    st.tuples(st.just("lamp"), st.booleans() | st.integers(0, 1)),
+    st.tuples(st.just("tool"), st.floats() | st.integers() | st.none()),
+    st.tuples(st.sampled_from(["stop", "clear", "state", "stopped"]), st.none()),
+)
+
+
+@given(st.lists(ACTS, max_size=30))
+def test_whatever_happens_nothing_goes_out_while_latched_and_nothing_out_of_range(acts: list[tuple[str, Any]]) -> None:
+    rig = Rig()
+    for act, value in acts:
+        before, latched = len(rig.wire.sent), rig.latch.latched
+        if act == "output":
+            rig.output(value)
+        elif act == "lamp":
+            rig.output(value, channel="lamp")
+        elif act == "tool":
+            if rig.actuators.permits("arm.move", {"angle": value}) is None:
+                rig.actuators.called("arm.move", {"angle": value})
+        elif act in ("stop", "clear"):
+            rig.stop() if act == "stop" else rig.clear()
+        else:
+            mode = "safe" if act == "state" else "stopped"
+            rig.actuators._commanders["steer"].heard(state(mono_us(), mode), mono_us())
+        for name, command in rig.wire.sent[before:]:
+            if latched and act != "clear":
+                assert isinstance(command, Stop)
+            elif isinstance(command, SetValue):
+                _check(name, command.value)
+            else:
+                assert isinstance(command, Stop if act == "stop" else Release)
+
+
+def _check(name: str, value: Any) -> None:
+    bound = TABLE[name]
+    assert type(value) is type(bound.safe)
+    if bound.min is not None:
+        assert bound.max is not None
+        assert bound.min <= value <= bound.max
