@@ -40,8 +40,8 @@ def main(argv: list[str]) -> None:
         leave(1)
     os.chdir(folder.parent)
     loaded = load_modules(folder, skip=load.skip, loading=lambda name: line.send(Loading(name)))
-    line.send(Ready(loaded.modules, loaded.unavailable))
-    asyncio.run(Host(line, loaded.functions, folder=folder).serve())
+    host = Host(line, loaded.functions, folder=folder)
+    asyncio.run(host.serve(Ready(loaded.modules, loaded.unavailable)))
 
 
 if __name__ == "__main__":

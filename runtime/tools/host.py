@@ -19,7 +19,19 @@ from capsule.frames import frame, receive_frame
 from runtime.abi.errors import ToolFailed
 from runtime.tools.failure import describe
 from runtime.tools.loading import Function
-from runtime.tools.protocol import THREADS, Abandon, FromHost, FromKernel, Invoke, Load, Ping, Pong, Raised, Returned
+from runtime.tools.protocol import (
+    THREADS,
+    Abandon,
+    FromHost,
+    FromKernel,
+    Invoke,
+    Load,
+    Ping,
+    Pong,
+    Raised,
+    Ready,
+    Returned,
+)
 from runtime.tools.values import packed
 
 
@@ -80,13 +92,14 @@ class Host:
         """Guards the two above."""
         self._tasks: dict[int, asyncio.Task[None]] = {}
 
-    async def serve(self) -> None:
-        """Serve until SIGTERM, so that the modules' exit functions run; a kernel that is gone ends the process."""
+    async def serve(self, ready: Ready) -> None:
+        """Say so and serve until SIGTERM, so that exit functions run; a kernel that is gone ends the process."""
         self._loop = asyncio.get_running_loop()
         terminated = asyncio.Event()
         self._loop.add_signal_handler(signal.SIGTERM, terminated.set)
         for number in range(THREADS + 1):
             threading.Thread(target=self._work, name=f"tool-{number}", daemon=True).start()
+        self._line.send(ready)
         await terminated.wait()
 
     # -- the threads -------------------------------------------------------------------------------
