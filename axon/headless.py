@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from axon.board import choose_profile
 from axon.client import TIMEOUT_S, Control
 from axon.options import LOCKED, RunOptions, kernel_argv
 from runtime.abi.errors import AgentNotRunning, CognetInvalid
+from runtime.config.agent import load_agent
 
 SERVE_S = 120.0
 """A kernel checks its sandbox and its log before it serves: seconds at most, unless the disk is very slow."""
@@ -27,7 +29,7 @@ def headless(folder: Path, *, brain: bool, timeout_s: float = TIMEOUT_S, **optio
     Where none runs, one is started without drivers, and without a brain unless asked for, and ended in order
     afterwards; ``options`` are further fields of its ``RunOptions``. What it has to complain about goes to standard
     error. A kernel that another command has started for itself is waited for. ``timeout_s`` bounds each answer.
-    Raises ``AgentNotRunning``, ``CognetInvalid``.
+    Raises ``AgentNotRunning``, ``CognetInvalid``, ``AgentNotFound``, ``ConfigInvalid``.
     """
     folder = folder.absolute()
     asked = RunOptions(folder=str(folder), status=False, drivers=False, brain=brain, command=os.getpid(), **options)
@@ -48,6 +50,7 @@ def _serving(folder: Path, asked: RunOptions, timeout_s: float) -> tuple[Control
     while time.monotonic() < deadline:
         if control := _running(folder, timeout_s):
             return control, None
+        load_agent(folder, choose_profile(asked.profile))  # what is wrong with it is better said here
         child = _start(asked)
         try:
             control = _await_control(folder, child, timeout_s)

@@ -13,7 +13,7 @@ import msgspec
 
 from bench.figure import Figure
 
-PARTS = ("log", "outputs", "rhythm", "history")
+PARTS = ("log", "outputs", "rhythm", "history", "capsule")
 RESULTS = Path(__file__).with_name("results.json")
 
 

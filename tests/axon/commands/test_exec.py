@@ -1,0 +1,104 @@
+"""``axon exec``: what it prints, and what the real kernel executes."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from capsule.result import Absent, BlockError, CapsuleScope, RunResult
+
+
+@pytest.fixture
+def answers(kernel):
+    """A kernel that answers each block with the next of these results, and keeps the blocks."""
+
+    def start(*results: RunResult) -> list[str]:
+        blocks: list[str] = []
+
+        async def exec_(code: str) -> RunResult:
+            blocks.append(code)
+            return results[len(blocks) - 1]
+
+        kernel(exec=exec_)
+        return blocks
+
+    return start
+
+
+def test_json_is_written_to_the_letter(axon, agent, answers):
+    answers(RunResult(ok=True, value=2, scope=CapsuleScope(values={"x": 1})))
+    ended = axon("exec", agent, "--code", "x = 1; x + 1", "--json")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == (
+        '{"ok": true, "value": 2, "stdout": [], "scope": {"values": {"x": 1}, "unavailable": []}, "error": null}\n'
+    )
+
+
+def test_json_of_a_failure_has_value_error_and_cut_only_when_they_are_there(axon, agent, answers):
+    answers(
+        RunResult(ok=False, error=BlockError(kind="timeout", message="10 s"), cut="stdout: 5 characters left out"),
+        RunResult(ok=True, value_error="no", scope=CapsuleScope(unavailable=[Absent("f", "function")])),
+    )
+    ended = axon("exec", agent, "--code", "a", "--code", "b", "--json")
+    assert ended.status == 1
+    first, second = map(json.loads, ended.out.splitlines())
+    assert list(first) == ["ok", "value", "stdout", "scope", "error", "cut"]
+    assert first["error"] == {"kind": "timeout", "message": "10 s"}
+    assert list(second) == ["ok", "value", "stdout", "scope", "error", "value_error"]
+    assert second["scope"]["unavailable"] == [{"name": "f", "reason": "function"}]
+
+
+def test_a_person_reads_output_value_and_names(axon, agent, answers):
+    answers(
+        RunResult(
+            ok=True,
+            value=[1, "a"],
+            stdout=["hello", "two\nlines"],
+            scope=CapsuleScope(values={"x": 1}, unavailable=[Absent("f", "function")]),
+            cut="something",
+        )
+    )
+    ended = axon("exec", agent, "--code", "a")
+    assert ended.out == "hello\ntwo\nlines\n[1, 'a']\n[bound x = 1, f (function)]\n[cut: something]\n"
+
+
+def test_a_failure_is_said_on_standard_error(axon, agent, answers):
+    answers(RunResult(ok=False, stdout=["before"], error=BlockError(kind="exception", message="NameError: x")))
+    assert axon("exec", agent, "--code", "x") == (1, "before\n", "exception: NameError: x\n")
+
+
+def test_a_blocks_words_dont_drive_the_terminal(axon, agent, answers):
+    answers(RunResult(ok=True, value="\x1b[2J", stdout=["\x1b]0;title\x07\ttab"], value_error="\x1b"))
+    ended = axon("exec", agent, "--code", "x")
+    assert "\x1b" not in ended.out
+    assert "\ttab" in ended.out
+
+
+def test_blocks_of_code_come_first_then_files_then_standard_input(axon, agent, answers, tmp_path, monkeypatch):
+    blocks = answers(*[RunResult(ok=True)] * 4)
+    (tmp_path / "block.py").write_text("from_file = 'é'\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from_stdin")))
+    ended = axon("exec", agent, "--file", tmp_path / "block.py", "--file", "-", "--code", "1", "--code", "2")
+    assert ended.status == 0
+    assert blocks == ["1", "2", "from_file = 'é'\n", "from_stdin"]
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_file_that_cant_be_read_executes_nothing(axon, agent, answers, tmp_path, content):
+    blocks = answers()
+    path = tmp_path / "block.py"
+    if content is not None:
+        path.write_bytes(content)
+    assert axon("exec", agent, "--code", "1", "--file", path).status in (1, 2)
+    assert blocks == []
+
+
+def test_without_a_block_the_usage_is_wrong(axon, agent):
+    assert axon("exec", agent).status == 2
+
+
+def test_without_an_agent_nothing_is_started(axon, tmp_path):
+    ended = axon("exec", tmp_path, "--code", "1")
+    assert ended.status == 1
+    assert "AGENT_NOT_FOUND" in ended.err
