@@ -22,6 +22,7 @@ from runtime.tools.failure import describe
 Function = Callable[..., Any]
 MAX_MODULES = 64
 MAX_MEMBERS = 128
+MAX_NAME = 64
 MAX_DOC = 4000
 MAX_DECLARATION = 4000
 MAX_SCOPE_BYTES = 1024 * 1024
@@ -81,7 +82,7 @@ def load_modules(folder: Path, *, skip: Mapping[str, str], loading: Callable[[st
 
 def _refusal(name: str, number: int) -> str | None:
     """Why a file isn't even imported."""
-    if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name):
+    if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name) or len(name) > MAX_NAME:
         return "its file's name is no name that can be imported"
     if name in sys.stdlib_module_names or name in TAKEN:
         return f"{name} means something else to the agent's code; give the file another name"
@@ -119,6 +120,8 @@ def _offer(module: ModuleType, name: str) -> tuple[Module, dict[str, Function]]:
 
 def _members(functions: Mapping[str, Function]) -> Iterator[Member]:
     for name, function in functions.items():
+        if len(name) > MAX_NAME:
+            raise _NotOffered(f"the name {name[:MAX_NAME]}... has more than {MAX_NAME} characters")
         declared = declaration(function, name)
         if len(declared) > MAX_DECLARATION:
             raise _NotOffered(f"the signature of {name} has more than {MAX_DECLARATION} characters")

@@ -78,6 +78,11 @@ class ToolsHost:
         if self._timer:
             self._timer.cancel()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether tools can be called now."""
+        return self._link is not None and self._link.is_ready
+
     async def call(self, call: ToolCall, *, is_async: bool) -> Any:
         """What the tool returned; ``ToolUnavailable`` while no host is ready, ``ToolFailed`` when it failed."""
         if self._link is None or not self._link.is_ready:

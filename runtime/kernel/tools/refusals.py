@@ -15,7 +15,8 @@ from runtime.policy.recording import Allowance, shown
 
 SUM_US = 10_000_000
 """How often the refusals that got no entry of their own are told in one."""
-MAX_NAME = 128
+MAX_NAME = 160
+"""Longer than any tool's name."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):

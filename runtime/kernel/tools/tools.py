@@ -201,11 +201,15 @@ class Tools:
             (module.name, member.name): _Known(member) for module in self._host.modules for member in module.members
         }
         self.scope = self._permitted()
+        if self._host.is_ready:
+            self._say_what_is_wrong()
+        self._changed(self.scope)
+
+    def _say_what_is_wrong(self) -> None:
         for one in self._host.unavailable:
             self._say(f"[tools] {one.name}: {one.reason}")
         for words in self.mistakes:
             self._say(f"[policy] {words}")
-        self._changed(self.scope)
 
     def _permitted(self) -> AxonScope:
         """What the host offers, without what no call of which is ever allowed."""
