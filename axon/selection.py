@@ -9,21 +9,30 @@ from typing import TypeVar
 import msgspec
 
 from axon.entry_text import channel_of
-from runtime.abi.entries import ENTRY_CLASSES
+from runtime.abi.entries import ENTRY_CLASSES, Entry
 from runtime.abi.errors import EntryTypeUnknown
+from runtime.abi.faults import is_fault
 from runtime.abi.telemetry import TELEMETRY_CLASSES
 
 T = TypeVar("T")
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """``types`` are whole names; empty means all. ``after`` is exclusive, ``upto`` inclusive (None: to the end)."""
+    """``types`` are whole names; empty means all, but faults only if asked for: people can't act on them.
+
+    ``after`` is exclusive, ``upto`` inclusive (None: to the end).
+    """
 
     types: tuple[str, ...] = ()
     channel: str = ""
     after: int = 0
     upto: int | None = None
     last: int | None = None
+    faults: bool = False
+
+    def shows(self, entry: Entry) -> bool:
+        """Whether this entry is one of them."""
+        return self.takes(entry.data) and (self.faults or bool(self.types) or not is_fault(entry))
 
     def takes(self, data: object) -> bool:
         """Whether the channel of this payload is the one asked for."""
@@ -38,6 +47,10 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
             return self.after
         end = last_seq if self.upto is None else min(last_seq, self.upto)
         return max(self.after, end - self.last)
+
+    def further_back(self, after: int, last_seq: int) -> int:
+        """An earlier place to begin, since some of what came after ``after`` isn't shown."""
+        return max(self.after, last_seq - 4 * (last_seq - after))
 
     def newest(self, found: Iterable[T]) -> Iterator[T]:
         """All that was found, or only the last of them."""

@@ -14,7 +14,7 @@ from axon.entry_text import entry_line, event_line
 from axon.report import as_json
 from axon.selection import Selection, whole_types
 from axon.session import session_folder
-from runtime.abi.entries import decode, to_json
+from runtime.abi.entries import Entry, decode, to_json
 from runtime.log.reader import LogReader
 from runtime.log.verify import Verification
 from runtime.log.verify import verify as verify_log
@@ -48,6 +48,9 @@ def show(
     telemetry: Annotated[
         bool, typer.Option("--telemetry", help="Show what the machine narrated about itself instead of entries.")
     ] = False,
+    faults: Annotated[
+        bool, typer.Option("--faults", help="Also what the brain's model did wrong; so does naming their --type.")
+    ] = False,
     session: SessionId = None,
     json: AsJson = False,
 ) -> None:
@@ -60,7 +63,12 @@ def show(
     Example: axon log show examples/rover --type cognet:output:text --last 10
     """
     chosen = Selection(
-        types=whole_types(types or [], telemetry=telemetry), channel=channel, after=after, upto=upto, last=last
+        types=whole_types(types or [], telemetry=telemetry),
+        channel=channel,
+        after=after,
+        upto=upto,
+        last=last,
+        faults=faults,
     )
     place = session_folder(folder, session)
     for line in chosen.newest((_events if telemetry else _entries)(place, chosen, json=json)):
@@ -88,11 +96,18 @@ def verify(folder: AgentFolder, *, session: SessionId = None, json: AsJson = Fal
 
 def _entries(place: Path, chosen: Selection, *, json: bool) -> Iterator[str]:
     reader = LogReader(place)
-    after = chosen.first(reader.last_seq)
+    after, last_seq = chosen.first(reader.last_seq), reader.last_seq
+    while after > chosen.after and sum(1 for _ in _shown(reader, chosen, after)) < (chosen.last or 0):
+        after = chosen.further_back(after, last_seq)
+    for entry in _shown(reader, chosen, after):
+        yield as_json(to_json(entry)) if json else entry_line(entry)
+
+
+def _shown(reader: LogReader, chosen: Selection, after: int) -> Iterator[Entry]:
     for row in reader.rows(after=after, upto=chosen.upto, types=chosen.types or None):
         entry = decode(row.body, row.seq)
-        if chosen.takes(entry.data):
-            yield as_json(to_json(entry)) if json else entry_line(entry)
+        if chosen.shows(entry):
+            yield entry
 
 
 def _events(place: Path, chosen: Selection, *, json: bool) -> Iterator[str]:
