@@ -15,6 +15,7 @@ from axon.checks.actuators import actuators
 from axon.checks.check import Check, held, not_held
 from axon.checks.engines import engines
 from axon.checks.exchange import exchange
+from axon.checks.folder import identity, knowledge
 from axon.checks.isolation import isolation
 from axon.checks.machine import machine
 from axon.checks.storage import storage
@@ -49,6 +50,7 @@ def examine(folder: Path, profile: Profile, *, wanted: bool) -> Diagnosis:
     checks.append(exchange(agent.broker if agent else Broker()))
     if agent:
         checks += [agent_checks.cognet(agent), *engines(agent, running=summary is not None)]
+        checks += [knowledge(folder), identity(agent)]
         checks.append(agent_checks.stop_latch(folder))
         checks += [*actuators(agent, summary), *tools(agent, running=summary is not None)]
         checks += agent_checks.kernel(summary)

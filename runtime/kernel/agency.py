@@ -9,7 +9,7 @@ from capsule.scope import AxonScope
 from runtime.abi.engines import EngineFacts
 from runtime.abi.link import Row
 from runtime.config.store import store_type
-from runtime.kernel.base import Base
+from runtime.kernel.base import Base, variables
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_link import Verb
 from runtime.kernel.engines.engines import Engines
@@ -51,7 +51,9 @@ class Agency:
             log=setup.log,
         )
         self.knowledge = KnowledgeVerbs(Knowledge(setup.agent.folder), log=setup.log, narrator=narrator, say=say)
-        self.base = Base(setup.agent.folder, base_variables(setup), say=say)
+        self.base = Base(
+            setup.agent.folder, variables(setup.agent, cognet=setup.cognet.name, session=setup.session.id), say=say
+        )
         self.faults = Faults(setup.log)
         self._brain: BrainHost | None = None
         self.engines = Engines(
@@ -119,14 +121,3 @@ class Agency:
         await self.knowledge.close()
         self.store.close()
         self.tools.close()
-
-
-def base_variables(setup: Setup) -> dict[str, str]:
-    """What ``boot.md`` may name; docs/knowledge.md lists them."""
-    return {
-        "agent": setup.agent.agent.name,
-        "project": setup.agent.agent.project or "",
-        "cognet": setup.cognet.name,
-        "session": setup.session.id,
-        "profile": setup.profile.name,
-    }

@@ -15,6 +15,7 @@ import msgspec
 
 from runtime.abi.errors import BaseInvalid
 from runtime.abi.link import Call
+from runtime.config.agent import AgentConfig
 from runtime.kernel.brain_link import Verb, arguments
 from runtime.kernel.process import CHILD
 
@@ -22,6 +23,17 @@ FILE = "boot.md"
 PROGRAM = str(Path(__file__).with_name("base_template.py"))
 PATIENCE_S = 20.0
 """How long a rendering may take on a busy board; its own bound on the processor's time is far lower."""
+
+
+def variables(agent: AgentConfig, *, cognet: str, session: str) -> dict[str, str]:
+    """What ``boot.md`` may name; docs/knowledge.md lists them."""
+    return {
+        "agent": agent.agent.name,
+        "project": agent.agent.project or "",
+        "cognet": cognet,
+        "session": session,
+        "profile": agent.profile.name,
+    }
 
 
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,9 +55,9 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 class Base:
     """``text`` is the rendered identity, "" where there is no ``boot.md``; ``BaseInvalid`` for one that can't be."""
 
-    def __init__(self, agent: Path, variables: Mapping[str, str], *, say: Callable[[str], None]) -> None:
+    def __init__(self, agent: Path, named: Mapping[str, str], *, say: Callable[[str], None]) -> None:
         self._path = agent / FILE
-        self._variables = dict(variables)
+        self._variables = dict(named)
         self._say = say
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="base")
         self._one = asyncio.Lock()
@@ -104,7 +116,7 @@ class Base:
         return (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
 
 
-async def render(path: Path, variables: Mapping[str, str]) -> Rendered:
+async def render(path: Path, named: Mapping[str, str]) -> Rendered:
     """Have the template rendered; on the main thread, with which the program would die."""
     program = [sys.executable, "-I", "-S", CHILD, str(os.getpid()), "", sys.executable, "-P", PROGRAM, str(path)]
     pipe = asyncio.subprocess.PIPE
@@ -116,7 +128,7 @@ async def render(path: Path, variables: Mapping[str, str]) -> Rendered:
         return Rendered(error=f"no process can be started to render it: {error.strerror}", lasting=False)
     try:
         async with asyncio.timeout(PATIENCE_S):
-            answer, words = await process.communicate(msgspec.json.encode(dict(variables)))
+            answer, words = await process.communicate(msgspec.json.encode(dict(named)))
         return _answered(answer, words, process.returncode or 0)
     except TimeoutError:
         return Rendered(error=f"it wasn't rendered within {PATIENCE_S:.0f} s", lasting=False)
