@@ -56,7 +56,7 @@ class Answer:
 
     def _speak(self, data: TextOutput) -> None:
         words = data.content
-        if data.chunk is None or (data.chunk.final and not (self.text + words).endswith("\n")):
+        if (data.chunk is None or data.chunk.final) and not (self.text + words).endswith("\n"):
             words += "\n"
         self.text += words
         self._say(printable(words))
