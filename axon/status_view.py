@@ -155,6 +155,8 @@ def _troubles(summary: Summary) -> list[str]:
     found = []
     if summary.stopped:
         found.append("EMERGENCY STOP is latched: `axon stop DIR --clear` clears it")
+    if gone := [name for name, state in summary.actuators.items() if state == "gone"]:
+        found.append(f"actuators that aren't heard: {', '.join(gone)}")
     if summary.brain != "up":
         found.append(f"BRAIN: {summary.brain.splitlines()[0]}")
     if summary.storage != "ok":

@@ -341,7 +341,7 @@ class Kernel:
         """A command that came over MQTT; its record is written while the next command is already read."""
         if len(self._background) > MAX_BACKGROUND:
             self._refuse_command(CommandRefused(f"{command.name}: {MAX_BACKGROUND} commands are being recorded"))
-            if command.name == "stop" and not command.clear:
+            if command.name == "stop" and not command.clear and not self._emergency.latched:
                 self._emergency.stop_now(by=command.by, reason=command.reason or "")
             return
         by = command.by or "mqtt"

@@ -48,7 +48,8 @@ class Commander:
         begins = self.device.state is None or self.device.state.epoch != state.epoch
         self.device.heard(state, now_us)
         if begins:
-            self._slew = Slew(self.actuator, now_us)
+            known = state.mode == "moving" and type(state.value) is type(self.actuator.safe)
+            self._slew = Slew(self.actuator, now_us, at=state.value if known else None)
         elif self.device.rests:
             self._slew.rested(now_us)
 

@@ -39,12 +39,13 @@ class Slew:
     that a long rest allows no leap.
     """
 
-    def __init__(self, actuator: Actuator, now_us: int) -> None:
+    def __init__(self, actuator: Actuator, now_us: int, *, at: Value | None = None) -> None:
+        """``at`` is the value that it is moving at already, by another kernel's word; None: it rests."""
         self._actuator = actuator
         self._ttl_us = actuator.ttl_ms * 1000
-        self._at: Value = actuator.safe
+        self._at: Value = actuator.safe if at is None else at
         self._since_us = now_us
-        self._resting = True
+        self._resting = at is None
 
     def limited(self, value: Value, now_us: int) -> Value:
         """What may be sent now instead of ``value``."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from runtime.abi.actuators import Command, SetValue
 from runtime.abi.clock import mono_us
 from runtime.abi.entries import EntryContext
 from runtime.abi.errors import BrokerUnavailable
 from runtime.abi.link import Row
+from runtime.abi.topics import actuator_state
 from runtime.kernel.actuators.actuators import Actuators
 from runtime.kernel.stop import StopLatch, StopState
 from runtime.log.admission import Admission
 from runtime.log.chain import GENESIS
+from runtime.mqtt.client import Incoming
 
 from .conftest import actuator, policy, state
 
@@ -48,13 +52,14 @@ class Rig:
     def __init__(self) -> None:
         self.latch = StopLatch(Path("/nowhere"), StopState(latched=False))
         self.entries: list[str] = []
+        self.told: list[msgspec.Struct] = []
         self.actuators = Actuators(
             TABLE,
             agent="test",
             boot="b",
             latch=self.latch,
             check=policy().check,
-            tell=lambda _type, _data: None,
+            tell=lambda _type, data: self.told.append(data),
             record=lambda _kind, _text, **facts: self.entries.append(facts["code"]),
         )
         self.wire = Kept()
@@ -70,6 +75,11 @@ class Rig:
 
     def output(self, *values: Any, channel: str = "steer") -> None:
         self.actuators.durable([self.row(value, channel) for value in values])
+
+    def tell(self, name: str, payload: bytes, *, retained: bool = False) -> None:
+        """The actuator publishes a state."""
+        topic = actuator_state("test", name)
+        self.actuators._hear(name, Incoming(topic=topic, payload=payload, retained=retained, qos=1, ack=lambda: None))
 
     def stop(self) -> None:
         self.latch.latch(by="ann")

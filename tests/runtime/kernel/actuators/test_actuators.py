@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runtime.abi.actuators import Release, SetValue, Stop
 from runtime.abi.clock import mono_us
 from runtime.abi.errors import ActuatorAway, ActuatorRefused, AgentStopped
+from runtime.abi.telemetry import Refused
 
 from .conftest import state
 from .rig import TABLE, Rig
@@ -123,6 +124,36 @@ def test_a_call_isnt_made_when_its_actuator_cant_be_told(rig: Rig) -> None:
     rig.wire.open = False
     with pytest.raises(ActuatorAway):
         rig.actuators.called("arm.move", {"angle": 30})
+
+
+# -- what they tell -------------------------------------------------------------------------------------
+
+
+def test_a_state_is_heard_and_one_that_cant_be_read_says_nothing(rig: Rig) -> None:
+    rig.tell("steer", b'{"epoch": "new", "clock_ms": 1, "mode": "moving", "value": 0.5, "more": [1]}')
+    for garbage in (b"", b"{", b"null", b"[" * 5000, b'{"epoch":"x"}', b'{"epoch":"x","clock_ms":-1,"mode":"safe"}'):
+        rig.tell("steer", garbage)
+    rig.tell("steer", b'{"epoch": "y", "clock_ms": 1, "mode": "safe", "why": "' + b"x" * 5000 + b'"}')
+    rig.tell("steer", b'{"epoch": "z", "clock_ms": 1, "mode": "safe"}', retained=True)
+    assert rig.actuators.states["steer"] == "moving"
+    assert sum(data.count for data in rig.told if isinstance(data, Refused)) >= 1
+
+
+@given(st.binary(max_size=200) | st.text(max_size=60).map(lambda text: f'{{"epoch":"e","mode":"{text}"}}'.encode()))
+def test_no_bytes_do_more_than_be_counted(payload: bytes) -> None:
+    rig = Rig()
+    rig.tell("steer", payload)
+    assert rig.actuators.states["steer"] in ("safe", "moving", "stopped", "gone")
+
+
+def test_a_stop_that_nobody_here_knows_of_is_taken_over(rig: Rig) -> None:
+    taken: list[tuple[int, str]] = []
+    rig.actuators.adopt = lambda stop, name: taken.append((stop, name))
+    rig.latch.know(4)
+    rig.tell("steer", b'{"epoch": "e", "clock_ms": 1, "mode": "stopped", "stop": 4}')
+    assert taken == []
+    rig.tell("steer", b'{"epoch": "e", "clock_ms": 1, "mode": "stopped", "stop": 5}')
+    assert taken == [(5, "steer")]
 
 
 # -- any order of things ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from runtime.config.policy import Bound
 from runtime.kernel.actuators.commander import AGAIN_US, Commander, Order
 from runtime.kernel.actuators.device import AWAY_US
 
-from .conftest import FAST, commander, policy, state
+from .conftest import FAST, actuator, commander, policy, state
 
 
 def order(value: Any = 0.5, *, said_us: int = 0, seq: int = 7) -> Order:
@@ -132,6 +132,12 @@ def test_a_new_start_of_the_actuator_begins_at_the_safe_value() -> None:
     slow.sent(slow.command(order(0.2), 100_000), 100_000)
     slow.heard(state(120_000, epoch="new"), 120_000)
     assert slow.command(order(9.0, said_us=170_000), 170_000).value == pytest.approx(0.1)
+
+
+def test_what_another_kernel_set_in_motion_goes_on_from_where_it_is() -> None:
+    found = Commander("steer", actuator(max_rate=2.0), boot="next", check=policy().check)
+    found.heard(state(0, "moving", value=0.8), 0)
+    assert found.command(order(-1.0, said_us=100_000), 100_000).value == pytest.approx(0.6)
 
 
 # -- the emergency stop -------------------------------------------------------------------------------
