@@ -38,6 +38,10 @@ fps = 2
 # min = -1
 # max = 1
 
+# One table for each role that the brain declares: what fills it. docs/engines.md.
+# [engines.main]
+# provider = "scripted"       # rules instead of a model
+
 [media]                       # frames and sound; the log keeps only references to them
 # store = "disk"              # or "memory", which spares an SD card
 # max_bytes = "2 GB"

@@ -12,6 +12,7 @@ from types import TracebackType
 
 import msgspec
 
+from capsule.errors import FrameInvalid
 from capsule.frames import FrameSplitter, Hello, frame
 from runtime.abi.entries import Entry, decode
 from runtime.abi.errors import AgentNotRunning
@@ -70,8 +71,10 @@ class Watch:
             raise AgentNotRunning("the kernel ended")
         frames = list(self._splitter.feed(piece))
         if frames and not self._greeted:
+            hello = msgspec.msgpack.decode(frames.pop(0), type=Hello)
+            if hello.protocol != BUS_PROTOCOL:
+                raise FrameInvalid(f"the kernel's bus speaks {hello.protocol!r}, this command {BUS_PROTOCOL!r}")
             self._greeted = True
-            frames = frames[1:]  # its hello
         return [_decoder.decode(payload) for payload in frames]
 
     def close(self) -> None:

@@ -13,13 +13,13 @@ from runtime.abi.errors import EngineRequestInvalid
 EngineType = Literal["generate", "transform", "stream"]
 StopReason = Literal["end", "stop", "length"]
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
-"""What one request may weigh as msgpack; a context of a million tokens fits."""
+"""The text of a request's messages, or its input as msgpack; a context of a million tokens fits."""
 MAX_MESSAGES = 20_000
 MAX_OUTPUT_TOKENS = 10_000_000
 
 
 class EngineFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """One role. ``context`` is in tokens (None when there is none), ``slots`` the requests served at once.
+    """One role. ``context`` is in tokens (None: no bound), ``slots`` the requests served at once (0: nothing fills it).
 
     ``available`` is false while nothing serves the role; ``reason`` says why.
     """
@@ -90,9 +90,8 @@ def check_messages(messages: object) -> list[Message]:
     found = [_converted(message, Message, f"messages[{index}]") for index, message in enumerate(messages)]
     if not 0 < len(found) <= MAX_MESSAGES:
         raise EngineRequestInvalid(f"{len(found)} messages; a request has 1 to {MAX_MESSAGES}")
-    for index, message in enumerate(found):
-        _check_text(message.content, f"messages[{index}].content")
-    check_weight(found)
+    size = sum(_check_text(message.content, f"messages[{index}].content") for index, message in enumerate(found))
+    _check_size(size)
     return found
 
 
@@ -110,6 +109,10 @@ def check_weight(value: object) -> None:
         size = len(msgspec.msgpack.encode(value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise EngineRequestInvalid(f"the request holds what no message can carry: {error}") from error
+    _check_size(size)
+
+
+def _check_size(size: int) -> None:
     if size > MAX_REQUEST_BYTES:
         raise EngineRequestInvalid(f"the request has {size} bytes, above {MAX_REQUEST_BYTES}", size_bytes=size)
 
@@ -122,10 +125,11 @@ def _converted(value: object, kind: type[_S], where: str) -> _S:
         raise EngineRequestInvalid(f"{where}: {error}") from error
 
 
-def _check_text(text: str, where: str) -> None:
+def _check_text(text: str, where: str) -> int:
+    """Its length in UTF-8, if it is what a model can be told."""
     if "\0" in text:
         raise EngineRequestInvalid(f"{where} holds a NUL character")
     try:
-        text.encode()
+        return len(text.encode())
     except UnicodeEncodeError as error:
         raise EngineRequestInvalid(f"{where} holds half a character (a lone surrogate)") from error
