@@ -301,6 +301,22 @@ def test_a_brain_in_its_sandbox_lists_reads_writes_and_opens_by_path(scholar):
     )
 
 
+def test_knowledge_outlives_the_session_and_is_published_while_the_store_is_the_cognets_own(scholar):
+    agent = scholar
+    assert asked(agent, "write", "notes/kept.md", "kept") == {"value": None}
+    assert asked(agent, "set", "n", 7) == {"value": None}
+    assert (agent.folder / "data/state/cognet/n.json").is_file()
+    assert (agent.folder / "knowledge/notes/kept.md").read_text() == "kept"  # what isn't published is in data/ alone
+    agent.stop()
+    agent.launch(session="new")
+    until(lambda: ready(agent), "the brain is up again")
+    assert asked(agent, "seen", "cognet:action:python") == {"value": []}
+    assert asked(agent, "read", "notes/kept.md") == {"value": "kept"}
+    (agent.folder / "knowledge/notes/kept.md").write_text("a person's")
+    assert asked(agent, "read", "notes/kept.md") == {"value": "a person's"}
+    agent.stop()
+
+
 def test_a_brain_cannot_forge_the_trace(scholar):
     agent = scholar
     event = {"type": "cognet:knowledge:write", "mono_us": 1, "data": {"name": "forged"}}

@@ -53,7 +53,7 @@ class World:
             media=MemoryRing(max_bytes=1_000_000),
         )
         self.log.start(asyncio.get_running_loop())
-        types = {key: store_type(text) for key, text in (declared or DECLARED).items()}
+        types = {key: store_type(text) for key, text in (DECLARED if declared is None else declared).items()}
         self.store = Store(self.state, declared=types, session_id=session, log=self.log)
         return self.store
 
@@ -175,9 +175,10 @@ async def test_an_undeclared_key_is_an_error(world):
 
 
 async def test_nothing_declared_is_no_store(world):
-    store = await restarted(world, declared={"only": "int"})
-    with pytest.raises(StoreKeyUndeclared, match="declared: only"):
-        await store.set("checkpoint", {})
+    store = await restarted(world, declared={})
+    for call in (store.get("checkpoint"), store.set("checkpoint", {})):
+        with pytest.raises(StoreKeyUndeclared, match="declared: none"):
+            await call
 
 
 DEEP: Any = []
@@ -219,6 +220,18 @@ async def test_the_last_call_of_a_key_stays_however_they_were_started(world):
         world.say(str(number))
     await asyncio.gather(*(world.store.set("n", number) for number in range(200)))
     assert await world.store.get("n") == 199
+
+
+async def test_concurrent_instances_share_it_and_the_last_write_wins_whole(world):
+    """Two kernels of one agent's cognet: each key is one of the two values, never a mixture."""
+    first = world.store
+    other = Store(world.state, declared={"any": Any}, session_id="two", log=world.log)
+    values = [{"who": who, "many": [who] * 5000} for who in ("first", "other")]
+    for _ in range(20):
+        await asyncio.gather(first.set("any", values[0]), other.set("any", values[1]))
+        assert await first.get("any") == await other.get("any")
+        assert await first.get("any") in values
+    other.close()
 
 
 async def test_it_resolves_after_the_entries_that_it_stands_on_are_durable(world):
