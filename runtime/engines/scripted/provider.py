@@ -55,9 +55,8 @@ class ScriptedEngine:
         answer = output_of(self._script.transforms, value)
         if answer is None:
             raise EngineFailed("no rule of the script transforms this")
-        rule, output = answer
-        outlet.rest(rule.delay_ms / 1000)
-        return output
+        outlet.rest(answer.rule.delay_ms / 1000)
+        return answer.output
 
     def open(self, outlet: Outlet) -> ScriptedSession:
         """Begin a stream."""
@@ -65,7 +64,7 @@ class ScriptedEngine:
 
 
 class ScriptedSession:
-    """Gathers the words that are pushed; what matches a rule is told and forgotten."""
+    """Gathers the words that are pushed; what a rule matches is told, and forgotten up to there."""
 
     def __init__(self, script: Script, outlet: Outlet) -> None:
         self._script = script
@@ -75,11 +74,10 @@ class ScriptedSession:
     def push(self, value: Any) -> None:
         """The next words; anything else counts as its text."""
         self._heard += value if isinstance(value, str) else str(value)
-        if answer := output_of(self._script.streams, self._heard):
-            rule, output = answer
-            self._heard = ""
-            self._outlet.rest(rule.delay_ms / 1000)
-            self._outlet.piece(output)
+        while self._heard and (answer := output_of(self._script.streams, self._heard)):
+            self._heard = self._heard[answer.end :] if answer.end else ""
+            self._outlet.rest(answer.rule.delay_ms / 1000)
+            self._outlet.piece(answer.output)
 
     def reset(self) -> None:
         """Forget the words."""

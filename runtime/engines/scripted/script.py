@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -104,12 +104,21 @@ def reply_to(script: Script, messages: list[Message]) -> tuple[str, Pace] | None
     return None
 
 
-def output_of(rules: list[Mapping], value: Any) -> tuple[Mapping, Any] | None:
-    """The first rule that fits, and its output; None when none does."""
+class Found(NamedTuple):
+    """A rule that fits, its output, and where in the text its pattern ended."""
+
+    rule: Mapping
+    output: Any
+    end: int
+
+
+def output_of(rules: list[Mapping], value: Any) -> Found | None:
+    """The first rule that fits; None when none does."""
     text = value if isinstance(value, str) else msgspec.json.encode(value, order="deterministic").decode()
     for rule in rules:
         if found := _searched(rule.when, text):
-            return rule, filled(rule.output, found) if isinstance(rule.output, str) else rule.output
+            output = filled(rule.output, found) if isinstance(rule.output, str) else rule.output
+            return Found(rule, output, found.end())
     return None
 
 

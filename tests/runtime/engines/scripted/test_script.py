@@ -83,7 +83,7 @@ def test_transforms_take_any_plain_value(tmp_path, value, output):
     )
     found = output_of(script.transforms, value)
     assert found is not None
-    assert found[1] == output
+    assert found.output == output
 
 
 @pytest.mark.parametrize(
