@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from actuators.settings import read_settings
+from runtime.abi.errors import ActuatorInvalid
 from runtime.mqtt.broker import free_port
 
 WAIT_S = 25.0
@@ -41,7 +43,8 @@ def test_an_unknown_driver() -> None:
 
 @pytest.mark.parametrize("wrong", ["{", "[]", settings(safe="off"), settings(name="a/b"), settings(speed=1)])
 def test_settings_that_cant_be_read(wrong: str) -> None:
-    assert refusal("simulated", wrong).startswith("ACTUATOR_INVALID: the driver's settings can't be read")
+    with pytest.raises(ActuatorInvalid, match="the driver's settings can't be read"):
+        read_settings(wrong)
 
 
 def test_settings_on_standard_input(tmp_path: Path) -> None:

@@ -35,14 +35,6 @@ trace = "steer.jsonl"
 """
 
 
-GHOST = """
-[actuators.ghost]
-driver = "mqtt"
-channel = "ghost"
-safe = false
-"""
-
-
 class Robot:
     """An agent that steers, and what its actuator did."""
 
@@ -119,9 +111,9 @@ def robot(make_agent: Callable[..., Agent]) -> Callable[..., Robot]:
 
 @pytest.fixture(scope="module")
 def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Robot]:
-    """One robot for the tests that its kernel survives; it also has an actuator that nobody drives."""
+    """One robot for the tests that its kernel survives."""
     folder = tmp_path_factory.mktemp("robot") / "agent"
-    made = Robot(Agent(folder, cognet="helmsman", config=STEER + GHOST, sensors=False).start())
+    made = Robot(Agent(folder, cognet="helmsman", config=STEER, sensors=False).start())
     yield made
     assert made.agent.stop() == 0
     made.agent.forget()
@@ -226,7 +218,7 @@ def test_a_kernel_that_hung_sends_nothing_late_when_it_goes_on(rover: Robot) -> 
 
 def test_a_stop_is_confirmed_and_only_a_person_lets_it_move_again(rover: Robot) -> None:
     report = rover.stop()
-    assert (report["confirmed"], report["unconfirmed"], report["recorded"]) == (["steer"], ["ghost"], True)
+    assert (report["confirmed"], report["unconfirmed"], report["recorded"]) == (["steer"], [], True)
     rover.rests()
     rover.say(0.75)
     rover.rests()
@@ -239,7 +231,7 @@ def test_a_driver_that_hangs_is_named(rover: Robot) -> None:
     pid = rover.agent.pid("actuator:steer")
     os.kill(pid, signal.SIGSTOP)
     try:
-        assert rover.stop()["unconfirmed"] == ["steer", "ghost"]
+        assert rover.stop()["unconfirmed"] == ["steer"]
     finally:
         os.kill(pid, signal.SIGCONT)
     rover.is_told("steer", "stopped")
