@@ -12,19 +12,29 @@ import msgspec
 from msgspec import Meta
 
 from capsule.errors import AxonError
+from runtime.abi.clock import mono_us
 from runtime.abi.errors import KnowledgeTooLarge, LogBacklogFull
-from runtime.abi.knowledge import MAX_CATALOGUE_BYTES, MAX_ENTRY_BYTES
+from runtime.abi.knowledge import MAX_CATALOGUE_BYTES, MAX_ENTRY_BYTES, KnowledgeEntry
 from runtime.abi.link import Call
 from runtime.abi.telemetry import KnowledgeChanged
 from runtime.kernel.brain_link import Verb, arguments
 from runtime.kernel.narrator import Narrator
-from runtime.knowledge.knowledge import Knowledge
+from runtime.knowledge.knowledge import Knowledge, chosen
 from runtime.log.log import Log
 
 MAX_WAITING_BYTES = 16 * 1024 * 1024
 """What writes that wait for the disk may hold in memory."""
 BY_CHARS = 256
+REUSE, MAX_REUSE_US = 10, 1_000_000
 Limit = Annotated[int, Meta(ge=0)] | None
+
+
+class _Look(msgspec.Struct, frozen=True):
+    """The catalogue, how many changes had been made before, and until when it is as good as a new one."""
+
+    entries: list[KnowledgeEntry]
+    changes: int
+    until_us: int
 
 
 class KnowledgeVerbs:
@@ -39,6 +49,8 @@ class KnowledgeVerbs:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="knowledge-write")
         self._order = asyncio.Lock()
         self._waiting_bytes = 0
+        self._changes = 0
+        self._look: _Look | None = None
 
     @property
     def verbs(self) -> dict[str, Verb]:
@@ -116,12 +128,18 @@ class KnowledgeVerbs:
         seq = self._log.last_seq
         async with self._order:
             await self._log.durable(seq)
-            done = asyncio.get_running_loop().run_in_executor(self._writer, work)
+            done = asyncio.get_running_loop().run_in_executor(self._writer, self._changed, work)
             done.add_done_callback(partial(self._trace, what, name, by, wake_id))
         return await asyncio.shield(done)
 
+    def _changed(self, work: Callable[[], bool | None]) -> bool | None:
+        try:
+            return work()
+        finally:
+            self._changes += 1
+
     def _trace(self, what: str, name: str, by: str, wake_id: str | None, done: asyncio.Future[bool | None]) -> None:
-        """The name alone: the log says that memory has changed, and holds no second copy of it."""
+        """Once it is done. The name alone: the log says that memory has changed, and holds no second copy of it."""
         if not done.cancelled() and done.exception() is None and done.result() is not False:
             changed = KnowledgeChanged(name=name, by=by[:BY_CHARS])
             self._narrator.tell(f"cognet:knowledge:{what}", changed, wake_id)
@@ -131,7 +149,7 @@ class KnowledgeVerbs:
 
     def _catalogue(self, match: str, limit: int | None) -> msgspec.Raw:
         """Encoded here, in the thread: thousands of entries would keep the loop from its other work."""
-        found = self._knowledge.entries(match=match, limit=limit)
+        found = chosen(self._looked(), match=match, limit=limit)
         encoded = msgspec.msgpack.encode(found)
         if len(encoded) > MAX_CATALOGUE_BYTES:
             raise KnowledgeTooLarge(
@@ -140,6 +158,18 @@ class KnowledgeVerbs:
                 size_bytes=len(encoded),
             )
         return msgspec.Raw(encoded)
+
+    def _looked(self) -> list[KnowledgeEntry]:
+        """The whole catalogue. A look is used again for ten times as long as it took, unless a change was made here.
+
+        So a brain that lists thousands of entries at every tick costs a tenth of a processor, and not all of it.
+        """
+        changes, began = self._changes, mono_us()
+        if self._look is None or self._look.changes != changes or began >= self._look.until_us:
+            found = self._knowledge.catalogue()
+            now = mono_us()
+            self._look = _Look(found, changes, now + min(REUSE * (now - began), MAX_REUSE_US))
+        return self._look.entries
 
     def _sweep(self) -> None:
         try:

@@ -39,14 +39,15 @@ class Knowledge:
 
     def entries(self, *, match: str = "", limit: int | None = None) -> list[KnowledgeEntry]:
         """The catalogue ordered by name, bytewise; ``match`` is sought in names and descriptions, case aside."""
-        wanted = match.casefold()
+        return chosen(self.catalogue(), match=match, limit=limit)
+
+    def catalogue(self) -> list[KnowledgeEntry]:
+        """All of it, in order."""
         found = [entry for entry in self._catalogue.entries() if not self._is_hidden(entry.name.partition("/")[0])]
         for catalogue in self._catalogues:
             found += catalogue.entries()
-        if wanted:
-            found = [e for e in found if wanted in e.name.casefold() or wanted in e.description.casefold()]
         found.sort(key=lambda entry: entry.name)  # Python orders by code point, which is the order of UTF-8's bytes
-        return found[:limit]
+        return found
 
     def read(self, name: str) -> str:
         """The content of an entry as it is, line ends included."""
@@ -137,6 +138,14 @@ class Knowledge:
             yield
         finally:
             lock.release()
+
+
+def chosen(catalogue: list[KnowledgeEntry], *, match: str, limit: int | None) -> list[KnowledgeEntry]:
+    """The entries that have ``match`` in name or description, the first ``limit`` of them."""
+    wanted = match.casefold()
+    if wanted:
+        catalogue = [e for e in catalogue if wanted in e.name.casefold() or wanted in e.description.casefold()]
+    return catalogue[:limit]
 
 
 def _note(found: list[tuple[str, str]], root: Path, name: str, why: str) -> None:

@@ -201,12 +201,35 @@ async def test_one_that_was_begun_is_finished_and_traced_though_nobody_waits(wor
 
 async def test_a_long_look_at_the_catalogue_keeps_no_write_waiting(world, monkeypatch):
     go = threading.Event()
-    monkeypatch.setattr(Knowledge, "entries", lambda *_, **__: go.wait(LIMIT_S) and [])
+    monkeypatch.setattr(Knowledge, "catalogue", lambda _: (go.wait(LIMIT_S), [])[1])
     listing = asyncio.ensure_future(world.call("list", "", None))
     async with asyncio.timeout(LIMIT_S):
         await world.call("write", "a", "x")
     go.set()
     assert await listing == []
+
+
+async def test_a_look_is_used_again_for_a_while_but_never_after_a_change(world, monkeypatch):
+    looks: list[int] = []
+    real = Knowledge.catalogue
+
+    def counted(self: Knowledge) -> list[KnowledgeEntry]:
+        looks.append(1)
+        return real(self)
+
+    now = [0]
+    monkeypatch.setattr(Knowledge, "catalogue", counted)
+    monkeypatch.setattr(module, "mono_us", lambda: now.__setitem__(0, now[0] + 1000) or now[0])  # each look takes 1 ms
+    await world.call("write", "a", "x")
+    for _ in range(5):
+        assert len(await world.call("list", "", None)) == 1
+    assert len(looks) == 1
+    assert await world.call("list", "nothing", None) == []
+    await world.call("write", "b", "x")
+    assert len(await world.call("list", "", None)) == 2
+    now[0] += 10_000
+    await world.call("list", "", 1)
+    assert len(looks) == 3
 
 
 async def test_leftovers_are_swept_at_the_start(world):
