@@ -40,6 +40,7 @@ class World:
         self.told: list[tuple[str, Any]] = []
         self.said: list[str] = []
         self.announced: list[Approval] = []
+        self.announce: Callable[[Approval], None] = self.announced.append
         self.scopes: list[AxonScope] = []
         self.supervisor = Supervisor(tell=self._tell, say=self.said.append)
         (folder / "modules").mkdir()
@@ -72,7 +73,7 @@ class World:
             tell=self._tell,
             say=self.said.append,
             changed=self.scopes.append,
-            announce=self.announced.append,
+            announce=lambda approval: self.announce(approval),
             **options,
         )
         self.log.start(asyncio.get_running_loop())
