@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Any
 import pytest
 
 import cognets.zero
+from runtime import kernel as verbs
 from runtime.abi import link
 from runtime.abi.chunks import assemble
 from runtime.abi.engines import EngineFacts, check_messages, check_options
 from runtime.abi.errors import EngineContextExceeded, EngineFailed, to_wire
+from runtime.brain.cognet import Cognet, unload
 from runtime.config.cognet import load_cognet
 from runtime.engines.provider import Outlet
 from runtime.engines.scripted.provider import ScriptedEngine
@@ -153,6 +157,42 @@ async def test_its_memory_is_the_log_and_nothing_else(kernel_with):
     assert resident().entries == kernel.log.entries()[: len(resident().entries)]
     assert len(resident().entries) > len(before)
     assert resident().seq == resident().entries[-1].seq
+
+
+async def test_the_resident_model_equals_the_session_and_folding_again_folds_nothing(kernel_with):
+    kernel = kernel_with()
+    await kernel.start()
+    await ask(kernel, "what is 6*7? use python")
+    await ask(kernel, "leave a block open")
+    async with asyncio.timeout(20):
+        while len(verbs.store.session.get()) < len(kernel.log.rows):
+            await kernel.breathe()
+    main = sys.modules["cognet.main"]
+    main.sync()  # type: ignore[attr-defined]  # the cognet's module
+    assert resident().entries == list(verbs.store.session.get()) == kernel.log.entries()
+    main.sync()  # type: ignore[attr-defined]  # as above
+    assert len(resident().entries) == len(kernel.log.entries())
+
+
+async def test_a_cold_boot_and_a_steady_tick_are_the_same_call_with_another_cursor(kernel_with):
+    kernel = kernel_with()
+    await kernel.start()
+    await ask(kernel, "hello")
+    warm = list(resident().entries)
+    await kernel.kill()
+    await kernel.start()
+    assert resident().seq == -1
+    sys.modules["cognet.main"].sync()  # type: ignore[attr-defined]  # the cognet's module
+    assert resident().entries[: len(warm)] == warm
+
+
+def test_it_has_one_door_and_no_hook_that_must_run():
+    """It reads no stimuli of the wake, and nothing depends on a shutdown."""
+    tree = ast.parse((FOLDER / "main.py").read_text())
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert "stimuli" not in attributes
+    assert not any(Cognet.load(FOLDER).hooks.values())
+    unload()
 
 
 @pytest.mark.parametrize("checkpoint", [None, {"seq": 10**9}, {"nonsense": []}])
