@@ -42,6 +42,13 @@ fps = 2
 # [engines.main]
 # provider = "scripted"       # rules instead of a model
 
+# Functions in modules/*.py marked @tool may be called by the agent's code as far as these rules allow; what no rule
+# names is denied. docs/tools-and-policy.md.
+# [policy."lamp.dim"]
+# decision = "allow"          # or "deny", or "escalate": ask a person each time
+# arguments.level = {{min = 0, max = 1}}
+# rate = "5/s"
+
 [media]                       # frames and sound; the log keeps only references to them
 # store = "disk"              # or "memory", which spares an SD card
 # max_bytes = "2 GB"

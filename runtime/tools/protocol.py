@@ -13,8 +13,8 @@ import msgspec
 from capsule.scope import Module, Unavailable
 
 TOOLS_PROTOCOL = "axon-tools/1"
-MAX_VALUE_BYTES = 4 * 1024 * 1024
-"""The arguments of one call, and what it returns, are no longer than this."""
+MAX_VALUE_BYTES = 1024 * 1024
+"""The arguments of one call, and what it returns, are no longer than this: the kernel's loop reads them."""
 THREADS = 16
 """Calls of plain functions that run at once; further ones wait for a thread."""
 

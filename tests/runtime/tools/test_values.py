@@ -88,5 +88,5 @@ def test_what_contains_itself_is_refused():
 
 
 def test_what_is_too_long_is_refused():
-    with pytest.raises(ToolFailed, match="above 4194304"):
+    with pytest.raises(ToolFailed, match="above 1048576"):
         packed(b"x" * 5_000_000)
