@@ -142,7 +142,7 @@ class EngineSpan(_Facts, frozen=True, kw_only=True):
     """A request to an engine, without its words; ``span`` numbers it in this kernel boot.
 
     ``waited_us`` is the time in the queue, ``ttft_ms`` from its turn to the first piece, ``took_us`` from being asked
-    to the end, ``tokens_per_s`` from the first piece to the end; ``error`` is the code of a failure. They stand on ends.
+    to the end, ``tokens_per_s`` from the first piece to the end; ``error`` is a failure's code. They stand on ends.
     """
 
     role: str

@@ -14,8 +14,8 @@ from runtime.abi.errors import AgentNotFound
 from runtime.config.actuators import Actuator, load_actuators
 from runtime.config.document import Document, shown
 from runtime.config.origin import Origin, origins
-from runtime.config.providers import load_engine
 from runtime.config.policy import Policy, load_policy
+from runtime.config.providers import load_engine
 from runtime.config.sections import Agent, Brain, Broker, Capsule, Engine, Log, Media, Section, Sensor
 from runtime.config.sensor import load_sensor
 from runtime.config.size import EXPECTED, parse_size

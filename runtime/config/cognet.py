@@ -31,7 +31,7 @@ _Wakes = Annotated[
 
 
 class EngineRole(Section, frozen=True, kw_only=True):
-    """``[engines.<role>]``: the structure that the cognet asks of what serves a role; ``axon.toml`` says what that is."""
+    """``[engines.<role>]``: the structure that the cognet asks of a role; ``axon.toml`` says what fills it."""
 
     type: Annotated[Literal["generate", "transform", "stream"], Meta(description='"generate", "transform" or "stream"')]
     input: Annotated[list[Name], Meta(description="a list of names")] = msgspec.field(name="in", default_factory=list)
