@@ -441,7 +441,7 @@ class AgentExists(AxonError, FileExistsError):
 
 
 class NoAnswer(AxonError, TimeoutError):
-    """Nobody can tell that the agent has answered: its wake failed or didn't settle in time, or its cognet never does."""
+    """Nobody can tell that the agent has answered: its wake failed, was too slow, or its cognet never settles."""
 
     code = "NO_ANSWER"
     hint = "What it does goes on, and stands in its log: `axon log show DIR`."
