@@ -10,7 +10,8 @@ import msgspec
 
 from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import FrameSplitter, Hello, frame
-from runtime.engines.protocol import WORKER_PROTOCOL, FromWorker, Load, Order, ToWorker
+from runtime.engines.protocol import WORKER_PROTOCOL, FromWorker, Load, Order
+from runtime.kernel.engines.request import framed
 
 
 class LinkEvents(Protocol):
@@ -33,7 +34,6 @@ class WorkerLink(asyncio.Protocol):
         self._order = order
         self._events = events
         self._splitter = FrameSplitter()
-        self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(FromWorker)
         self._transport: asyncio.Transport | None = None
         self._greeted = False
@@ -41,8 +41,8 @@ class WorkerLink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello, and what to load."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports don't inherit from asyncio's
-        self._transport.write(frame(self._encoder.encode(Hello(protocol=WORKER_PROTOCOL, pid=os.getpid()))))
-        self.send(Load(self._order))
+        self._transport.write(frame(msgspec.msgpack.encode(Hello(protocol=WORKER_PROTOCOL, pid=os.getpid()))))
+        self.send(framed(Load(self._order)))
 
     def data_received(self, data: bytes) -> None:
         """Every message in its order; garbage ends the worker."""
@@ -68,10 +68,10 @@ class WorkerLink(asyncio.Protocol):
         self._transport = None
         self._events.lost(self)
 
-    def send(self, message: ToWorker) -> None:
-        """Nothing happens when the worker is gone: its end is told by ``lost``."""
+    def send(self, message: bytes) -> None:
+        """A framed message; nothing happens when the worker is gone: its end is told by ``lost``."""
         if self._transport:
-            self._transport.write(frame(self._encoder.encode(message)))
+            self._transport.write(message)
 
     def close(self) -> None:
         """Hang up."""

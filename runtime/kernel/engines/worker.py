@@ -18,12 +18,13 @@ from runtime.abi.errors import CallCancelled, EngineFailed, EngineQueueFull, Eng
 from runtime.abi.telemetry import Refused
 from runtime.engines import protocol as p
 from runtime.kernel.engines.link import WorkerLink
-from runtime.kernel.engines.request import Request
+from runtime.kernel.engines.request import Request, framed
 from runtime.kernel.engines.roles import Role
 from runtime.kernel.process import Process, spawn
 from runtime.kernel.supervisor import Row, Supervisor
 
 MAX_WAITING = 64
+MAX_WAITING_BYTES = 16 * 1024 * 1024
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,8 +75,10 @@ class Worker:
         """
         if self._unloadable:
             raise self._unavailable(self._unloadable)
-        if len(self._waiting) >= MAX_WAITING:
-            raise EngineQueueFull(f"{MAX_WAITING} requests wait for {self.role.name!r} already", role=self.role.name)
+        waiting = sum(len(other.framed) for other in self._waiting)
+        if len(self._waiting) >= MAX_WAITING or (waiting and waiting + len(request.framed) > MAX_WAITING_BYTES):
+            what = f"{len(self._waiting)} requests ({waiting} bytes) wait for {self.role.name!r} already"
+            raise EngineQueueFull(what, role=self.role.name)
         self._waiting.append(request)
         self._need()
         self._dispatch()
@@ -107,7 +110,7 @@ class Worker:
         """Its slot is free when the worker says that it has ended; one that doesn't say so is ended."""
         if self._link is None:
             return
-        self._link.send(p.Cancel(request.number))
+        self._link.send(framed(p.Cancel(request.number)))
         link = self._link
         asyncio.get_running_loop().call_later(self._patience.cancel_s, self._cancelled_late, link, request.number)
 

@@ -104,6 +104,34 @@ async def test_the_queue_is_bounded(world):
         task.cancel()
 
 
+async def test_the_queue_is_bounded_in_bytes_too(world):
+    world.start(world.role(slots=1))
+    tasks = [world.generate("hang " + "x" * 3_900_000) for _ in range(5)]
+    tasks.append(world.generate("hang " + "x" * 3_900_000))
+    await world.until(lambda: tasks[-1].done())
+    with pytest.raises(EngineQueueFull, match="bytes"):
+        tasks[-1].result()
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_what_is_pushed_into_a_stream_that_does_not_take_it_is_bounded(world):
+    world.start(world.role("ears", "stream", slots=1))
+    holding, waiting = world.ask("open", "ears", "s1"), world.ask("open", "ears", "s2")
+    pushes = [world.ask("push", "s2", "x" * 3_000_000) for _ in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(EngineQueueFull):
+        await world.ask("push", "s2", "x" * 3_000_000)
+    small = [world.ask("push", "s2", ".") for _ in range(62)]
+    await asyncio.sleep(0)
+    with pytest.raises(EngineQueueFull):
+        await world.ask("push", "s2", ".")
+    for task in (holding, waiting):
+        task.cancel()
+    await asyncio.gather(*pushes, *small, return_exceptions=True)
+
+
 async def test_a_worker_that_is_killed_fails_what_it_was_doing_and_the_next_request_works(world):
     world.start(world.role(slots=1))
     pieces: list[str] = []
