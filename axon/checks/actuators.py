@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from axon.checks.check import Check, held, warning
 from runtime.abi.summary import Summary
-from runtime.config.actuators import Actuator
+from runtime.config.actuators import RULES, Actuator
 from runtime.config.agent import AgentConfig
 from runtime.policy.policy import Policy
 
@@ -42,7 +42,7 @@ def _denied(name: str, actuator: Actuator, policy: Policy) -> str:
     """Why no output ever reaches it; "" where one may. A tool is decided about by its own name."""
     if actuator.tool is not None:
         return "" if policy.permits(actuator.tool) else f"policy denies {actuator.tool}"
-    key, rule = policy.rule(f"actuator.{name}")
+    key, rule = policy.rule(f"{RULES}.{name}")
     if rule is None or rule.decision == "allow":
         return ""
     return (

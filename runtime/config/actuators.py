@@ -11,9 +11,12 @@ from msgspec import Meta
 from runtime.config.document import Document, shown
 from runtime.config.lines import Key
 from runtime.config.origin import Origin, origins
+from runtime.config.policy import Policy
 from runtime.config.sections import Name, Section
 
 MAX_ACTUATORS = 64
+RULES = "actuator"
+"""Rules of ``[policy]`` about actuators are named ``actuator.<name>``."""
 _TOOL = r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*\Z"
 _Number = Annotated[float, Meta(ge=-1e15, le=1e15, description="a number")]
 _OF_A_NUMBER = ("min", "max", "max_rate")
@@ -75,6 +78,21 @@ def load_actuators(document: Document, found: dict[str, Origin], *, folder: Path
         actuators[name] = actuator
         found |= origins(document, key, section=actuator, given=given, rest="default")
     return actuators
+
+
+def check_rules(document: Document, actuators: dict[str, Actuator], policy: Policy) -> None:
+    """Refuse a rule ``actuator.<name>`` that nothing would ever ask: its owner would believe that it holds."""
+    for rule_name, rule in policy.rules.items():
+        kind, _, name = rule_name.partition(".")
+        if kind != RULES or name == "*":
+            continue
+        key: Key = ("policy", rule_name)
+        if name not in actuators:
+            raise document.invalid(key, "the name of an actuator: [actuators.<name>]", got=shown(name))
+        if tool := actuators[name].tool:
+            raise document.invalid(key, f'[policy."{tool}"]: a tool passes policy by its own name', got=shown(name))
+        if rule.decision == "escalate":
+            raise document.invalid((*key, "decision"), '"allow" or "deny": an output can\'t wait for a person')
 
 
 def _check_name(document: Document, key: Key, *, known: dict[str, Actuator]) -> None:

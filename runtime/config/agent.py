@@ -11,7 +11,7 @@ import msgspec
 
 from hardware_profiles.profile import Profile
 from runtime.abi.errors import AgentNotFound
-from runtime.config.actuators import Actuator, load_actuators
+from runtime.config.actuators import Actuator, check_rules, load_actuators
 from runtime.config.document import Document, shown
 from runtime.config.origin import Origin, origins
 from runtime.config.policy import Policy, load_policy
@@ -79,6 +79,7 @@ class _Reader:
         if "agent" not in self._document.data:
             raise self._document.invalid(("agent",), "a table [agent] with the agent's name", got="nothing")
         media, log = self._profile.media, self._profile.log
+        policy = load_policy(self._document, self._origins)
         return AgentConfig(
             folder=folder,
             profile=self._profile,
@@ -90,8 +91,8 @@ class _Reader:
             brain=self._section("brain", Brain),
             capsule=self._section("capsule", Capsule),
             engines=self._engines(),
-            policy=load_policy(self._document, self._origins),
-            actuators=self._actuators(folder),
+            policy=policy,
+            actuators=self._actuators(folder, policy),
             origins=self._origins,
         )
 
@@ -131,11 +132,13 @@ class _Reader:
                     raise self._document.invalid((name, key), EXPECTED, got=shown(given[key])) from error
         return changed
 
-    def _actuators(self, folder: Path) -> dict[str, Actuator]:
-        """The tables, checked against how long a commit may be held; that one's own check comes first."""
+    def _actuators(self, folder: Path, policy: Policy) -> dict[str, Actuator]:
+        """The tables, checked against how long a commit may be held, and the rules about them."""
         given = self._document.data.get("log", {})
         held = given.get("commit_interval_ms", self._profile.log.commit_interval_ms)
-        return load_actuators(self._document, self._origins, folder=folder, held_ms=held)
+        actuators = load_actuators(self._document, self._origins, folder=folder, held_ms=held)
+        check_rules(self._document, actuators, policy)
+        return actuators
 
     def _broker(self, folder: Path) -> Broker:
         """The broker with an address that can be dialled, and its file's path made absolute."""

@@ -8,7 +8,7 @@ import msgspec
 
 from runtime.abi.actuators import ActuatorState, Release, SetValue, Stop, Value
 from runtime.abi.errors import ActuatorAway, ActuatorLate, PolicyDenied
-from runtime.config.actuators import Actuator
+from runtime.config.actuators import RULES, Actuator
 from runtime.kernel.actuators.device import Device
 from runtime.kernel.actuators.limits import Slew
 from runtime.policy.policy import Verdict
@@ -84,7 +84,7 @@ class Commander:
 
     def _check_policy(self, order: Order, now_us: int) -> None:
         """The table that binds it allows it; a rule that names it decides instead, but nobody is asked for outputs."""
-        rule = f"actuator.{self.name}"
+        rule = f"{RULES}.{self.name}"
         verdict = self._check(rule, {"value": order.value}, now_us)
         if not verdict.rule or verdict.decision == "allow":
             return

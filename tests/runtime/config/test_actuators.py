@@ -128,6 +128,31 @@ def test_a_value_must_outlive_the_commits_that_are_held(tmp_path: Path) -> None:
         loaded(tmp_path, GOOD.replace("ttl_ms = 200", "ttl_ms = 100"), "raspberry-pi-5")
 
 
+RULE = '[policy."actuator.{0}"]\ndecision = "{1}"\n'
+
+
+@pytest.mark.parametrize("rule", [("steer", "deny"), ("steer", "allow"), ("*", "escalate")])
+def test_a_rule_about_an_actuator_is_read(tmp_path: Path, rule: tuple[str, str]) -> None:
+    assert loaded(tmp_path, GOOD + RULE.format(*rule)).policy.rules
+
+
+@pytest.mark.parametrize(
+    ("name", "decision", "line", "expected"),
+    [
+        ("stear", "deny", 28, "the name of an actuator"),
+        ("lamp", "deny", 28, "lamp.switch"),
+        ("steer", "escalate", 29, "can't wait"),
+    ],
+)
+def test_a_rule_that_nothing_would_ask_is_refused(
+    tmp_path: Path, name: str, decision: str, line: int, expected: str
+) -> None:
+    with pytest.raises(ConfigInvalid) as caught:
+        loaded(tmp_path, GOOD + RULE.format(name, decision))
+    assert caught.value.facts["line"] == line
+    assert expected in caught.value.facts["expected"]
+
+
 def test_there_is_an_end_to_their_number(tmp_path: Path) -> None:
     table = '[actuators.a{0}]\ndriver = "mqtt"\nchannel = "x"\nsafe = false\n'
     text = 'format = 1\nagent.name = "r"\n'
