@@ -22,7 +22,7 @@ from runtime.kernel.brain_link import Verb, arguments
 from runtime.log.log import Log
 
 MAX_BYTES = 8 * 1024 * 1024
-ATTEMPTS = 100
+ATTEMPTS = 10
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +115,10 @@ class Store:
             except OSError as error:
                 raise StorageFailed(f"{path.name} can't be written: {error.strerror}", path=str(path)) from error
             return
-        raise StorageFailed(f"{path.parent} vanishes again and again", path=str(path))
+        for place in (path.parent, path.parent.parent):
+            if place.exists() and not place.is_dir():
+                raise StorageFailed(f"{place} is no folder", path=str(place))
+        # Who removes it again and again has the last word: it is as if it had been set, and then removed.
 
 
 def _encoded(key: str, value: Any, kind: Any) -> msgspec.Raw:
