@@ -12,7 +12,11 @@ from runtime.config.store import store_type
 from runtime.kernel.base import Base, variables
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_link import Verb
+from runtime.kernel.brain_sandbox import knowledge_binds
+from runtime.kernel.capsule.capsule import Capsule
+from runtime.kernel.capsule.incarnation import Shape
 from runtime.kernel.engines.engines import Engines
+from runtime.kernel.execution.execution import Execution
 from runtime.kernel.fault import Faults
 from runtime.kernel.knowledge import KnowledgeVerbs
 from runtime.kernel.narrator import Narrator
@@ -76,18 +80,31 @@ class Agency:
             announce=lambda approval: self.announcer.add(approval),
             mover=mover,
         )
+        self.capsule = Capsule(
+            Shape(
+                sandboxed=setup.sandboxed,
+                memory_bytes=setup.agent.capsule.memory,
+                binds=knowledge_binds(setup.agent.folder),
+            ),
+            supervisor=supervisor,
+            call_tool=self.tools.call,
+            tell=narrator.tell,
+        )
+        self.execution = Execution(
+            self.capsule, log=setup.log, timeout_s=setup.agent.capsule.timeout_s, tell=narrator.tell
+        )
         self.announcer = Announcer(agent=setup.agent.agent.name, pending=lambda: self.tools.approvals.pending)
 
     @property
     def verbs(self) -> dict[str, Verb]:
         """What a brain may call, by the name of the verb."""
-        own = (self.store, self.knowledge, self.base, self.faults, self.engines)
+        own = (self.store, self.knowledge, self.base, self.faults, self.engines, self.execution)
         return {name: verb for part in own for name, verb in part.verbs.items()}
 
     @property
     def requests(self) -> dict[str, Callable[..., Awaitable[Any]]]:
         """What a person's command may ask, by the name of the request."""
-        return {**self.knowledge.requests, **self.tools.requests}
+        return {**self.knowledge.requests, **self.tools.requests, **self.execution.requests}
 
     def start(self, brain: BrainHost) -> None:
         """Start the processes behind the verbs; on the loop, in the main thread, returns at once."""
@@ -96,18 +113,22 @@ class Agency:
         self.base.start()
         brain.engines_changed(self.engines.facts)
         self.tools.start()
+        self.capsule.start()
 
     def admitted(self, rows: list[Row]) -> None:
         """Entries were admitted: an interrupt among them acts now."""
         if any(row.type == INTERRUPT for row in rows):
             self.engines.interrupt()
+            self.execution.interrupt()
 
     def interrupt(self) -> None:
         """The shutdown has begun: what runs for a wake ends."""
         self.engines.stop()
+        self.execution.stop()
         self.tools.interrupt()
 
     def _scope_changed(self, scope: AxonScope) -> None:
+        self.capsule.scope_changed(scope)
         if self._brain:
             self._brain.scope_changed(scope)
 
@@ -117,6 +138,7 @@ class Agency:
 
     async def close(self) -> None:
         """End what is left; the brain is gone."""
+        await self.execution.close()
         await self.base.close()
         await self.knowledge.close()
         self.store.close()

@@ -23,6 +23,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     start: Callable[[Callable[[int], None], Callable[[str], None]], Process]
     quick: bool = False
     """A clean end is an end: not started again."""
+    served: Callable[[], bool] | None = None
+    """Whether the life that has just ended did its work: then the next one begins at once, without a word."""
 
 
 class Child:
@@ -117,7 +119,11 @@ class Supervisor:
             ),
         )
         child.gone.set()
-        if child.wanted and not (child.row.quick and code == 0):
+        if child.wanted and child.row.served and child.row.served():
+            child.restarts += 1
+            child.wait_s = BACK_OFF_S[0]
+            self._start(child)
+        elif child.wanted and not (child.row.quick and code == 0):
             why = f": {reason}" if reason else ""
             self._say(f"[{name}] ended with {code}; starting it again in {child.wait_s:.1f} s{why}")
             self._again(child)

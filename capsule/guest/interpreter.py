@@ -1,0 +1,181 @@
+"""The interpreter: takes runs in their order, executes a lone block in the main thread and several in threads.
+
+How a block is stopped: a lone one by SIGINT, which the kernel sends while it is running and which also ends sleeps,
+locks and matching of patterns; one of several by an asynchronous exception in its thread. Each is stopped at most once,
+and never after it has ended: the kernel sends nothing for a block that has settled, and what it sent before is
+handled here before the next block begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextvars
+import ctypes
+import queue
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from capsule.guest import output
+from capsule.guest.errors import Interrupted, PolicyDenied, ToolFailed
+from capsule.guest.running import Block
+from capsule.guest.tools import Calls, Finder
+from capsule.guest.wire import Wire
+from capsule.protocol import Answer, Execute, Order, Scoped, Settled, Started, Stop, ToGuest
+from capsule.result import RunResult
+
+STACK_BYTES = 1024 * 1024
+SLICE_S = 0.05
+"""How long a thread sleeps at once: an asynchronous exception waits for the end of a sleep."""
+
+
+class Interpreter:
+    """One incarnation."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._globals: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+        self._loop = asyncio.new_event_loop()
+        self._calls = Calls(wire.send)
+        self._finder = Finder(self._calls)
+        self._work: queue.SimpleQueue[list[Order] | tuple[Block, RunResult]] = queue.SimpleQueue()
+        self._lone: Block | None = None
+        self._threads: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def install(self) -> None:
+        """Prepare the process; before the lock, since it imports and starts what it needs."""
+        threading.stack_size(STACK_BYTES)
+        output.install()
+        _inherit_context()
+        _sleep_in_slices()
+        builtins.PolicyDenied = PolicyDenied  # type: ignore[attr-defined]  # names that every block has
+        builtins.ToolFailed = ToolFailed  # type: ignore[attr-defined]  # the same
+        sys.meta_path.insert(0, self._finder)
+        signal.signal(signal.SIGINT, self._signalled)
+        asyncio.set_event_loop(self._loop)
+
+    def take(self, message: ToGuest) -> None:
+        """A message of the kernel's, on the thread that listens."""
+        match message:
+            case Execute(blocks):
+                self._work.put(blocks)
+            case Stop(block):
+                self._stop(block)
+            case Answer():
+                self._calls.answered(message)
+            case Scoped(scope):
+                self._finder.scope_changed(scope)
+
+    def serve(self) -> None:
+        """Execute for ever, on the main thread."""
+        while True:
+            try:
+                work = self._work.get()
+                if isinstance(work, tuple):
+                    self._settle(*work)
+                elif len(work) == 1:
+                    self._run_alone(work[0])
+                else:
+                    self._run_side_by_side(work)
+            except Interrupted:
+                continue  # came between two lines; whom it was for has settled
+
+    # -- a lone block ------------------------------------------------------------------------------
+
+    def _run_alone(self, order: Order) -> None:
+        block = Block(order, self._globals)
+        self._wire.send(Started(block.id))
+        context = contextvars.copy_context()
+        try:
+            self._lone = block
+            result = context.run(block.run, lambda: self._loop)
+            self._lone = None
+        except Interrupted:
+            result = block.stopped()
+        self._wire.send(Settled(block.id, result))
+
+    def _signalled(self, *_: Any) -> None:
+        """SIGINT, on the main thread: ends the lone block, once."""
+        if self._lone is not None:
+            self._lone = None
+            raise Interrupted
+
+    # -- several -----------------------------------------------------------------------------------
+
+    def _run_side_by_side(self, orders: list[Order]) -> None:
+        start = dict(self._globals)
+        for order in orders:
+            block = Block(order, dict(start))
+            threading.Thread(target=self._run_in_thread, args=(block,), daemon=True).start()
+
+    def _run_in_thread(self, block: Block) -> None:
+        loops: list[asyncio.AbstractEventLoop] = []
+
+        def new_loop() -> asyncio.AbstractEventLoop:
+            loops.append(asyncio.new_event_loop())
+            return loops[0]
+
+        result: RunResult | None = None
+        try:
+            with self._lock:
+                self._threads[block.id] = threading.get_ident()
+            self._wire.send(Started(block.id))
+            result = block.run(new_loop)
+        except Interrupted:
+            pass
+        for _ in range(2):  # the one exception may also come here
+            try:
+                with self._lock:
+                    self._threads.pop(block.id, None)
+                for loop in loops:
+                    loop.close()
+                self._work.put((block, result or block.stopped()))
+                break
+            except Interrupted:
+                continue
+
+    def _settle(self, block: Block, result: RunResult) -> None:
+        """The last to settle wins the names; a block that settled twice did so with one result."""
+        if result.ok:
+            self._globals.update(block.bindings.bound())
+        self._wire.send(Settled(block.id, result))
+
+    def _stop(self, block: str) -> None:
+        with self._lock:
+            thread = self._threads.pop(block, None)
+            if thread is not None:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
+
+
+def _inherit_context() -> None:
+    """A thread belongs to the block that started it: its prints and its calls."""
+    for name in ("_start_new_thread", "_start_joinable_thread"):
+        original = getattr(threading, name, None)
+        if original is None:
+            continue
+
+        def start(function: Any, *args: Any, _original: Any = original, **kwargs: Any) -> Any:
+            context = contextvars.copy_context()
+            return _original(lambda *inner, **named: context.run(function, *inner, **named), *args, **kwargs)
+
+        setattr(threading, name, start)
+
+
+def _sleep_in_slices() -> None:
+    sleep, main = time.sleep, threading.main_thread().ident
+
+    def sliced(seconds: Any) -> None:
+        if threading.get_ident() == main or not isinstance(seconds, int | float) or not seconds > SLICE_S:
+            sleep(seconds)
+            return
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            sleep(min(left, SLICE_S))
+
+    sliced.__name__ = sliced.__qualname__ = "sleep"
+    sliced.__doc__ = sleep.__doc__
+    time.sleep = sliced

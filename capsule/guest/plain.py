@@ -1,0 +1,109 @@
+"""Values on their way out of the capsule: plain data or a reason, without running any code of theirs."""
+
+from __future__ import annotations
+
+import sys
+from math import isfinite
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+from capsule.result import AbsenceReason
+
+MAX_DEPTH = 64
+MAX_PARTS = 50_000
+MAX_CHARACTERS = 200_000
+
+
+class NotPlain(Exception):
+    """The value stays; ``reason`` is the specification's word, the text says more."""
+
+    def __init__(self, reason: AbsenceReason, text: str) -> None:
+        super().__init__(text)
+        self.reason: AbsenceReason = reason
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can say it: subclasses as what they are built on, tuples as lists, numpy as Python.
+
+    Raises ``NotPlain``.
+    """
+    return _Copy().of(value, 0)
+
+
+class _Copy:
+    """One copy, and what it has cost so far. Methods of the base types are called, never those of a subclass."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+        self._characters = 0
+        self._around: set[int] = set()
+
+    def of(self, value: Any, depth: int) -> Any:
+        self._parts += 1
+        if self._parts > MAX_PARTS:
+            raise NotPlain("oversized", f"it has more than {MAX_PARTS:,} parts")
+        if value is None or value is True or value is False:
+            return value
+        if isinstance(value, int):
+            return self._whole(int.__add__(value, 0))
+        if isinstance(value, float):
+            return _finite(float.__add__(value, 0.0))
+        if isinstance(value, str):
+            return self._text(str.__str__(value))
+        if isinstance(value, list | tuple | dict):
+            return self._holding(value, depth)
+        return self._other(value, depth)
+
+    def _holding(self, value: Any, depth: int) -> Any:
+        if id(value) in self._around:
+            raise NotPlain("circular", "it contains itself")
+        if depth >= MAX_DEPTH:
+            raise NotPlain("oversized", f"it is nested more than {MAX_DEPTH} levels deep")
+        self._around.add(id(value))
+        try:
+            if isinstance(value, dict):
+                return {self._key(key): self.of(each, depth + 1) for key, each in dict.items(value)}
+            kind = list if isinstance(value, list) else tuple
+            return [self.of(each, depth + 1) for each in kind.__iter__(value)]
+        finally:
+            self._around.discard(id(value))
+
+    def _other(self, value: Any, depth: int) -> Any:
+        numpy = sys.modules.get("numpy")
+        if numpy is not None and type(value).__module__ == "numpy":
+            if isinstance(value, numpy.ndarray):
+                if value.size > MAX_PARTS:
+                    raise NotPlain("oversized", f"an array of {value.size:,} numbers")
+                return self.of(numpy.ndarray.tolist(value), depth)
+            if isinstance(value, numpy.bool_ | numpy.number):
+                return self.of(value.item(), depth)
+        if isinstance(value, FunctionType | BuiltinFunctionType | MethodType | type):
+            raise NotPlain("function", "a function or class can't leave the capsule")
+        raise NotPlain("unserializable", f"{_name(value)} has no JSON")
+
+    def _key(self, key: Any) -> str:
+        if not isinstance(key, str):
+            raise NotPlain("unserializable", f"a key is {_name(key)}, not str")
+        return self._text(str.__str__(key))
+
+    def _whole(self, value: int) -> int:
+        if not -(2**63) <= value < 2**64:
+            raise NotPlain("unserializable", "an integer has more than 64 bits")
+        return value
+
+    def _text(self, text: str) -> str:
+        self._characters += len(text)
+        if self._characters > MAX_CHARACTERS:
+            raise NotPlain("oversized", f"it has more than {MAX_CHARACTERS:,} characters")
+        return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _finite(value: float) -> float:
+    if not isfinite(value):
+        raise NotPlain("unserializable", f"{value} has no JSON")
+    return value
+
+
+def _name(value: Any) -> str:
+    """Its type in words, of bounded length."""
+    return f"a value of type {type.__getattribute__(type(value), '__name__')!s:.100}"

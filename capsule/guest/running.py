@@ -1,0 +1,101 @@
+"""A block while it runs, wherever it runs: evaluated, stopped at most once, and its outcome always a result."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from capsule.guest import code, output, tools
+from capsule.guest.bindings import Bindings
+from capsule.guest.errors import Interrupted
+from capsule.guest.plain import NotPlain, plain
+from capsule.protocol import Order
+from capsule.result import BlockError, RunResult
+
+MAX_MESSAGE = 8_000
+MAX_FRAMES = 10
+STOPPED = RunResult(ok=False, error=BlockError(kind="interrupt", message="the block was stopped"))
+
+
+class Block:
+    """One block: its text, its names, what it prints."""
+
+    def __init__(self, order: Order, globals_: dict[str, Any]) -> None:
+        self.id = order.id
+        self._code = order.code
+        self._name = f"<block {order.id[-6:]}>"
+        self.output = output.Output()
+        self.bindings = Bindings(globals_)
+        self._globals = globals_
+
+    def run(self, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> RunResult:
+        """Execute it here; raises ``Interrupted`` alone. ``new_loop`` gives the loop for a block that awaits."""
+        output.current.set(self.output)
+        tools.block.set(self.id)
+        try:
+            self._evaluate(new_loop)
+            return self._succeeded()
+        except Interrupted:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a block raises is its outcome
+            return self._failed(error)
+        finally:
+            code.forget(self._name)
+
+    def _evaluate(self, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+        program = code.compiled(self._code, self._name)
+        outcome = eval(program, self._globals, self.bindings)
+        if code.is_async(program):
+            complete(outcome, new_loop())
+
+    def _succeeded(self) -> RunResult:
+        value, value_error = None, None
+        try:
+            value = plain(self.bindings.value)
+        except NotPlain as error:
+            value_error = f"{error.reason}: {error}"
+        scope = self.bindings.scope()
+        stdout, cut = self.output.close()
+        return RunResult(ok=True, value=value, value_error=value_error, stdout=stdout, scope=scope, cut=cut)
+
+    def _failed(self, error: BaseException) -> RunResult:
+        message = _message(error, self._name)
+        stdout, cut = self.output.close()
+        return RunResult(ok=False, stdout=stdout, error=BlockError(kind="exception", message=message), cut=cut)
+
+    def stopped(self) -> RunResult:
+        """The outcome of a block that was stopped; the kernel knows why."""
+        stdout, cut = self.output.close()
+        return RunResult(ok=False, stdout=stdout, error=STOPPED.error, cut=cut)
+
+
+def complete(coroutine: Any, loop: asyncio.AbstractEventLoop) -> None:
+    """Run the coroutine to its end; stopped in the middle, it is cancelled and ends before this returns."""
+    task = loop.create_task(coroutine)
+    try:
+        loop.run_until_complete(task)
+    except Interrupted:
+        if not task.done():
+            task.cancel()
+            loop.run_until_complete(asyncio.wait([task]))
+        if not task.cancelled():
+            task.exception()  # looked at: nothing is said about it later
+        raise
+
+
+def _message(error: BaseException, name: str) -> str:
+    """What happened, and the lines of the block that it came from."""
+    try:
+        found = traceback.TracebackException.from_exception(error, limit=-MAX_FRAMES, max_group_width=5)
+        found.stack = traceback.StackSummary.from_list(
+            [each for each in found.stack if each.filename.startswith("<block")]
+        )
+        text = "".join(found.format()).strip().removeprefix("Traceback (most recent call last):\n")
+    except Interrupted:
+        raise
+    except BaseException as second:  # noqa: BLE001 - an exception that can't even be described
+        text = f"{type(error).__name__} (it can't be described: {type(second).__name__})"
+    text = text.replace(f'File "{name}", ', "")
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE // 2]} ... {text[-MAX_MESSAGE // 2 :]}"

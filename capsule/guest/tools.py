@@ -1,0 +1,183 @@
+"""Tool modules as blocks import them: stubs with the real names and signatures, whose calls leave the capsule."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from threading import Event, Lock
+from types import ModuleType
+from typing import Any
+
+from capsule.guest.errors import PolicyDenied, ToolFailed
+from capsule.guest.plain import NotPlain, plain
+from capsule.protocol import Answer, Asked, ToolCall
+from capsule.scope import AxonScope, Member, Module
+
+block: ContextVar[str | None] = ContextVar("axon_block", default=None)
+"""The block whose code is running here, in threads and tasks that it started too."""
+LOOK_S = 0.05
+"""A thread that waits for an answer looks so often whether its block was stopped."""
+
+
+class Calls:
+    """Calls that wait for their answers."""
+
+    def __init__(self, send: Callable[[Asked], None]) -> None:
+        self._send = send
+        self._lock = Lock()
+        self._last = 0
+        self._waiting: dict[int, Callable[[Answer], None]] = {}
+
+    def answered(self, answer: Answer) -> None:
+        """An answer came; one for a block that has ended is nobody's."""
+        with self._lock:
+            hear = self._waiting.pop(answer.call, None)
+        if hear:
+            hear(answer)
+
+    def wait(self, module: str, member: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call and wait, stopping only this thread."""
+        came, answers = Event(), list[Answer]()
+
+        def hear(answer: Answer) -> None:
+            answers.append(answer)
+            came.set()
+
+        number = self._ask(module, member, args, kwargs, hear)
+        try:
+            while not came.wait(LOOK_S):
+                pass
+        finally:
+            self._forget(number)
+        return _value(answers[0])
+
+    async def await_(self, module: str, member: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Call and await."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Answer] = loop.create_future()
+
+        def settle(answer: Answer) -> None:
+            if not future.done():
+                future.set_result(answer)
+
+        def hear(answer: Answer) -> None:
+            loop.call_soon_threadsafe(settle, answer)
+
+        number = self._ask(module, member, args, kwargs, hear)
+        try:
+            return _value(await future)
+        finally:
+            self._forget(number)
+
+    def _ask(
+        self, module: str, member: str, args: Sequence[Any], kwargs: dict[str, Any], hear: Callable[[Answer], None]
+    ) -> int:
+        of = block.get()
+        if of is None:
+            raise ToolFailed(f"{module}.{member} was called outside every block")
+        try:
+            call = ToolCall(
+                of, module, member, [plain(each) for each in args], {k: plain(v) for k, v in kwargs.items()}
+            )
+        except NotPlain as error:
+            raise TypeError(f"{module}.{member} takes plain values: {error}") from None
+        with self._lock:
+            self._last += 1
+            number = self._last
+            self._waiting[number] = hear
+        self._send(Asked(number, call))
+        return number
+
+    def _forget(self, number: int) -> None:
+        with self._lock:
+            self._waiting.pop(number, None)
+
+
+def _value(answer: Answer) -> Any:
+    if answer.error is None:
+        return answer.value
+    raise (PolicyDenied if answer.denied else ToolFailed)(answer.error)
+
+
+class Finder(MetaPathFinder, Loader):
+    """Finds the tool modules of the present scope; where both exist, a tool module hides one of Python's."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._modules: dict[str, Module] = {}
+        self._unavailable: dict[str, str] = {}
+
+    def scope_changed(self, scope: AxonScope) -> None:
+        """Later imports see this; modules that were imported are brought up to date, or vanish."""
+        self._modules = {module.name: module for module in scope.modules}
+        self._unavailable = {one.name: one.reason for one in scope.unavailable}
+        for name, module in list(sys.modules.items()):
+            spec = getattr(module, "__spec__", None)
+            if isinstance(spec, ModuleSpec) and spec.loader is self:
+                if name in self._modules:
+                    self.exec_module(module)
+                else:
+                    del sys.modules[name]
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - importlib's signature
+        target: ModuleType | None = None,  # noqa: ARG002 - the same
+    ) -> ModuleSpec | None:
+        """Python's import system asks."""
+        if fullname in self._modules:
+            return ModuleSpec(fullname, self)
+        if fullname in self._unavailable:
+            raise ImportError(f"{fullname} is unavailable: {self._unavailable[fullname]}", name=fullname)
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Fill it with stubs."""
+        known = self._modules[module.__name__]
+        module.__doc__ = known.doc or None
+        members = {member.name: _stub(known.name, member, self._calls) for member in known.members}
+        for gone in [name for name in vars(module) if not name.startswith("__") and name not in members]:
+            delattr(module, gone)
+        vars(module).update(members)
+        module.__all__ = list(members)  # type: ignore[attr-defined]  # a module's own list
+
+
+def _stub(module: str, member: Member, calls: Calls) -> Callable[..., Any]:
+    """A function that looks like the tool and asks the kernel."""
+    name, signature = member.name, _signature(member)
+
+    def check(args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{module}.{name}(): {error}") from None
+
+    async def awaits(*args: Any, **kwargs: Any) -> Any:
+        check(args, kwargs)
+        return await calls.await_(module, name, args, kwargs)
+
+    def waits(*args: Any, **kwargs: Any) -> Any:
+        check(args, kwargs)
+        return calls.wait(module, name, args, kwargs)
+
+    stub: Callable[..., Any] = awaits if member.is_async else waits
+    stub.__name__ = stub.__qualname__ = name
+    stub.__module__ = module
+    stub.__doc__ = member.doc or None
+    stub.__signature__ = signature  # type: ignore[attr-defined]  # what inspect looks for
+    return stub
+
+
+def _signature(member: Member) -> inspect.Signature:
+    """The declaration's, with annotations as text."""
+    tree = ast.parse(f"from __future__ import annotations\n{member.declaration.rstrip().rstrip(':')}: ...")
+    space: dict[str, Any] = {}
+    exec(compile(tree, "<declaration>", "exec", dont_inherit=True), space)  # made by the kernel's own tools host
+    return inspect.signature(space[member.name])

@@ -1,0 +1,1 @@
+"""The kernel's side of the capsule: its process, its link, and the runs it is given."""

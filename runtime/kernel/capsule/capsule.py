@@ -1,0 +1,273 @@
+"""The capsule: one incarnation after another, the run it is given, and the deadlines that only the kernel can keep."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any
+
+import msgspec
+
+from capsule.errors import AxonError, FrameInvalid, SandboxUnavailable
+from capsule.protocol import Answer, Asked, Execute, FromGuest, Order, Settled, Started, Stop, ToolCall
+from capsule.result import BlockError, ErrorKind, RunResult
+from capsule.scope import AxonScope
+from runtime.abi.errors import PolicyDenied
+from runtime.abi.telemetry import Refused
+from runtime.kernel.capsule.incarnation import Incarnation, Shape
+from runtime.kernel.execution.execution import Block
+from runtime.kernel.process import Process
+from runtime.kernel.supervisor import Row, Supervisor
+
+NAME = "capsule"
+GRACE_S = 0.25
+"""How long a block may take to end when it is told to; then the incarnation ends."""
+BEGIN_S = 5.0
+"""How long a guest may take to begin a block."""
+READY_S = 30.0
+MAX_CALLS = 256
+ToolCaller = Callable[[ToolCall], Awaitable[Any]]
+
+
+class _Running:
+    """A block that the guest has, until it has settled."""
+
+    def __init__(self, block: Block, deadline: asyncio.TimerHandle) -> None:
+        self.block = block
+        self.deadline = deadline
+        self.began = False
+        self.aim: ErrorKind | None = None
+        """Why it was told to end."""
+        self.calls: set[asyncio.Task[None]] = set()
+
+    def drop(self) -> None:
+        """It is over: nothing waits for it, and nobody answers what it asked."""
+        self.deadline.cancel()
+        for call in self.calls:
+            call.cancel()
+
+
+class Capsule:
+    """``execute`` one run at a time. Lives on the kernel's loop; its processes start on the main thread."""
+
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        supervisor: Supervisor,
+        call_tool: ToolCaller,
+        tell: Callable[[str, msgspec.Struct], None],
+    ) -> None:
+        self._shape = shape
+        self._supervisor = supervisor
+        self._call_tool = call_tool
+        self._tell = tell
+        self._scope = AxonScope()
+        self._incarnation: Incarnation | None = None
+        self._served = False
+        self._ready = asyncio.Event()
+        self._running: dict[str, _Running] = {}
+        self._alone = False
+        self._settled: Callable[[str, RunResult], None] = lambda _id, _result: None
+        self._over = asyncio.Event()
+        self._waiting: dict[str, ErrorKind] | None = None
+        self._why_not = "the capsule is still being started"
+
+    def start(self) -> None:
+        """Start the first incarnation; on the loop, in the main thread, returns at once."""
+        self._supervisor.add(Row(name=NAME, start=self._start, served=lambda: self._served))
+
+    def scope_changed(self, scope: AxonScope) -> None:
+        """Which tool modules blocks can import from now on."""
+        self._scope = scope
+        if self._incarnation:
+            self._incarnation.scope_changed(scope)
+
+    # -- one run -----------------------------------------------------------------------------------
+
+    async def execute(self, blocks: Sequence[Block], settled: Callable[[str, RunResult], None]) -> None:
+        """Execute the blocks at once: a lone one in the guest's main thread, several in a thread each.
+
+        ``settled`` gets each result as it comes; returns when every block has one. Raises nothing but
+        ``CancelledError``, which ends the blocks first. Never called twice at once.
+        """
+        interrupted = await self._until_ready({block.id for block in blocks})
+        for block in blocks:
+            if kind := interrupted.get(block.id):
+                settled(block.id, _failed(kind, "the block was stopped before it began"))
+            elif not self._ready.is_set():
+                settled(block.id, _failed("exception", f"not executed: {self._why_not}"))
+        left = [block for block in blocks if block.id not in interrupted] if self._ready.is_set() else []
+        if left:
+            await self._run(left, settled)
+
+    async def _until_ready(self, ids: set[str]) -> dict[str, ErrorKind]:
+        """Wait, bounded, for an incarnation; returns what was interrupted meanwhile."""
+        self._waiting = {}
+        try:
+            async with asyncio.timeout(READY_S):
+                while not self._ready.is_set() and not ids <= self._waiting.keys():
+                    await self._ready.wait()
+        except TimeoutError:
+            pass  # told by each block's result
+        finally:
+            interrupted, self._waiting = self._waiting, None
+        return interrupted
+
+    async def _run(self, blocks: Sequence[Block], settled: Callable[[str, RunResult], None]) -> None:
+        assert self._incarnation is not None
+        assert not self._running
+        loop = asyncio.get_running_loop()
+        self._settled, self._alone = settled, len(blocks) == 1
+        self._over.clear()
+        for block in blocks:
+            late = loop.call_later(BEGIN_S, self._late, block.id)
+            self._running[block.id] = _Running(block, late)
+        self._incarnation.send(Execute([Order(block.id, block.code) for block in blocks]))
+        try:
+            await self._over.wait()
+        except asyncio.CancelledError:
+            self._end_incarnation("the run was abandoned")
+            raise
+
+    def interrupt(self, block_ids: Collection[str]) -> None:
+        """These end with ``interrupt``: alone when they can, else with their incarnation."""
+        for block_id in block_ids:
+            if block_id in self._running:
+                self._aim(block_id, "interrupt")
+            elif self._waiting is not None:
+                self._waiting[block_id] = "interrupt"
+                self._wake_waiting()
+
+    def _wake_waiting(self) -> None:
+        """Whoever waits for an incarnation looks again at what was interrupted."""
+        if not self._ready.is_set():
+            self._ready.set()
+            self._ready.clear()
+
+    def _late(self, block_id: str) -> None:
+        """A guest that doesn't even begin what it was given."""
+        self._aim(block_id, "timeout")
+        self._end_incarnation("a block didn't begin")
+
+    def _aim(self, block_id: str, kind: ErrorKind) -> None:
+        """Tell a block to end, once; what doesn't within the grace costs the incarnation."""
+        running = self._running[block_id]
+        if running.aim is not None:
+            return
+        running.aim = kind
+        running.deadline.cancel()
+        running.deadline = asyncio.get_running_loop().call_later(
+            GRACE_S, self._end_incarnation, f"a block didn't end when it was told to ({kind})"
+        )
+        if self._incarnation:
+            self._incarnation.send(Stop(block_id))
+            if self._alone:
+                self._incarnation.signal()
+
+    # -- lives -------------------------------------------------------------------------------------
+
+    def _start(self, ended: Callable[[int], None], said: Callable[[str], None]) -> Process:
+        self._served = False
+        incarnation = Incarnation(self._shape, events=self, scope=self._scope)
+        self._incarnation = incarnation
+        try:
+            return incarnation.start(lambda code: self._ended(incarnation, code, ended), said)
+        except SandboxUnavailable as error:
+            self._why_not = str(error)
+            raise OSError(str(error)) from error
+
+    def _end_incarnation(self, reason: str) -> None:
+        """The kernel's last word; the blocks settle when the process has ended."""
+        self._ready.clear()
+        if self._incarnation:
+            self._incarnation.kill(reason)
+
+    def _ended(self, incarnation: Incarnation, code: int, ended: Callable[[int], None]) -> None:
+        self._ready.clear()
+        reason = incarnation.reason or f"the capsule's process ended with {code}"
+        self._why_not = f"{reason}; the next one isn't ready"
+        for block_id, running in list(self._running.items()):
+            kind = running.aim or "exception"
+            self._settle(block_id, _failed(kind, reason if kind == "exception" else _words(kind, running.block)))
+        ended(code)
+
+    # -- what an incarnation tells -------------------------------------------------------------------
+
+    def ready(self, incarnation: Incarnation) -> None:
+        """It takes blocks now."""
+        if incarnation is self._incarnation:
+            self._served = True
+            self._ready.set()
+
+    def refused(self, _: Incarnation, error: AxonError) -> None:
+        """A block spoke the protocol badly."""
+        self._ready.clear()
+        self._tell("kernel:link:refused", Refused(code=error.code, example=error.message[:500]))
+
+    def heard(self, incarnation: Incarnation, message: FromGuest) -> None:
+        """A guest's message, which may be forged: it concerns the present run or ends the incarnation."""
+        if incarnation is not self._incarnation:
+            return
+        match message:
+            case Started(block_id) if block_id in self._running and not self._running[block_id].began:
+                self._began(self._running[block_id])
+            case Settled(block_id, result) if block_id in self._running:
+                self._settle(block_id, _judged(result, self._running[block_id]))
+            case Asked():
+                self._serve(incarnation, message)
+            case _:
+                raise FrameInvalid(f"the capsule's guest sent {type(message).__name__} out of turn")
+
+    def _began(self, running: _Running) -> None:
+        running.began = True
+        if running.aim is None:
+            running.deadline.cancel()
+            running.deadline = asyncio.get_running_loop().call_later(
+                running.block.timeout_s, self._aim, running.block.id, "timeout"
+            )
+
+    def _settle(self, block_id: str, result: RunResult) -> None:
+        self._running.pop(block_id).drop()
+        if not self._running:
+            self._over.set()
+        self._settled(block_id, result)
+
+    # -- tools -------------------------------------------------------------------------------------
+
+    def _serve(self, incarnation: Incarnation, asked: Asked) -> None:
+        running = self._running.get(asked.tool.block)
+        if running is None:
+            incarnation.send(Answer(asked.call, error="the block that called has ended"))
+            return
+        if len(running.calls) >= MAX_CALLS:
+            incarnation.send(Answer(asked.call, error=f"{MAX_CALLS} calls of this block wait already"))
+            return
+        task = asyncio.get_running_loop().create_task(self._call(incarnation, asked))
+        running.calls.add(task)
+        task.add_done_callback(running.calls.discard)
+
+    async def _call(self, incarnation: Incarnation, asked: Asked) -> None:
+        try:
+            answer = Answer(asked.call, value=await self._call_tool(asked.tool))
+        except AxonError as error:
+            answer = Answer(asked.call, error=str(error), denied=isinstance(error, PolicyDenied))
+        incarnation.send(answer)
+
+
+def _judged(result: RunResult, running: _Running) -> RunResult:
+    """What the guest says of a block; why it was stopped is the kernel's to say."""
+    if result.ok or running.aim is None:
+        if result.error is not None and result.error.kind != "exception":
+            return msgspec.structs.replace(result, error=BlockError(kind="exception", message=result.error.message))
+        return result
+    error = BlockError(kind=running.aim, message=_words(running.aim, running.block))
+    return msgspec.structs.replace(result, ok=False, value=None, error=error)
+
+
+def _words(kind: ErrorKind, block: Block) -> str:
+    return f"the block took longer than {block.timeout_s:g} s" if kind == "timeout" else "the block was interrupted"
+
+
+def _failed(kind: ErrorKind, message: str) -> RunResult:
+    return RunResult(ok=False, error=BlockError(kind=kind, message=message))

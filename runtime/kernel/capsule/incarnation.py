@@ -1,0 +1,147 @@
+"""One incarnation: the sandboxed process of a persistent interpreter, from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from capsule.errors import AxonError
+from capsule.protocol import FromGuest, Ready, Scoped, ToGuest
+from capsule.sandbox.launcher import Launched, launch
+from capsule.sandbox.limits import Limits
+from capsule.sandbox.plan import Bind, Plan, python_plan
+from capsule.scope import AxonScope
+from runtime.kernel.capsule.link import CapsuleLink
+from runtime.kernel.process import Process
+
+PACKAGE = Path(__file__).resolve().parents[3] / "capsule"
+THREADS = 160
+"""A thread a block of a list, and what those start; for the process's user, not counting others'."""
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """What every incarnation of an agent has in common."""
+
+    sandboxed: bool
+    memory_bytes: int
+    binds: list[Bind] = []
+
+
+class IncarnationEvents(Protocol):
+    """What the capsule wants to hear."""
+
+    def ready(self, incarnation: Incarnation) -> None:
+        """It takes blocks now."""
+
+    def heard(self, incarnation: Incarnation, message: FromGuest) -> None:
+        """Any other message; whatever this raises ends it."""
+
+    def refused(self, incarnation: Incarnation, error: AxonError) -> None:
+        """It broke the protocol, and is being ended."""
+
+
+def capsule_plan(shape: Shape, fds: tuple[int, ...]) -> Plan:
+    """The guest's process: Python, its packages, the package ``capsule``, and one socket."""
+    return python_plan(
+        "capsule.guest",
+        [str(fd) for fd in fds],
+        packages=[PACKAGE],
+        extra=shape.binds,
+        fds=fds,
+        limits=Limits(memory_bytes=shape.memory_bytes, processes=THREADS),
+    )
+
+
+class Incarnation:
+    """Made on the main thread; ``is_ready`` once it takes blocks."""
+
+    def __init__(self, shape: Shape, *, events: IncarnationEvents, scope: AxonScope) -> None:
+        self._shape = shape
+        self._events = events
+        self._scope = scope
+        self._link = CapsuleLink(self)
+        self._launched: Launched | None = None
+        self._process: Process | None = None
+        self.is_ready = False
+        self.reason = ""
+        """Why it is being ended, when somebody here did that."""
+
+    def start(self, ended: Callable[[int], None], said: Callable[[str], None]) -> Process:
+        """Start its process; returns at once. Raises ``SandboxUnavailable``."""
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            launched = self._launched = launch(
+                capsule_plan(self._shape, (theirs.fileno(),)), sandboxed=self._shape.sandboxed
+            )
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        connecting = asyncio.get_running_loop().create_task(_connect(self._link, ours))
+        connecting.add_done_callback(lambda task: task.result())
+
+        def closed(code: int) -> None:
+            self.is_ready = False
+            self._link.close()
+            launched.close()
+            ended(code)
+
+        process = Process(launched.popen, ended=closed, said=said, guest=lambda: launched.guest_pid)
+        assert launched.popen.stdout
+        process.listen(os.dup(launched.popen.stdout.fileno()))
+        self._process = process
+        return process
+
+    def send(self, message: ToGuest) -> None:
+        """Send a message."""
+        self._link.send(message)
+
+    def scope_changed(self, scope: AxonScope) -> None:
+        """What can be imported from now on."""
+        self._scope = scope
+        if self.is_ready:
+            self._link.send(Scoped(scope))
+
+    def signal(self) -> None:
+        """SIGINT to the interpreter."""
+        pid = self._launched.guest_pid if self._launched and self._process and self._process.alive else None
+        if pid:
+            with suppress(ProcessLookupError):  # it has just ended; that is heard in a moment
+                os.kill(pid, signal.SIGINT)
+
+    def kill(self, reason: str) -> None:
+        """End it at once, whatever it does."""
+        self.reason = self.reason or reason
+        self.is_ready = False
+        if self._process:
+            self._process.signal(signal.SIGKILL)
+
+    # -- what its link tells -----------------------------------------------------------------------
+
+    def heard(self, message: FromGuest) -> None:
+        """A message of the guest."""
+        if isinstance(message, Ready) and not self.is_ready and not self.reason:
+            self.is_ready = True
+            self._link.send(Scoped(self._scope))
+            self._events.ready(self)
+        else:
+            self._events.heard(self, message)
+
+    def refused(self, error: AxonError) -> None:
+        """It broke the protocol."""
+        self.kill(error.message)
+        self._events.refused(self, error)
+
+
+async def _connect(link: CapsuleLink, sock: socket.socket) -> None:
+    await asyncio.get_running_loop().create_unix_connection(lambda: link, sock=sock)

@@ -1,0 +1,107 @@
+"""The kernel's end of one incarnation: its messages, checked, a few a turn of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from typing import Protocol, cast
+
+import msgspec
+
+from capsule.errors import AxonError, FrameInvalid
+from capsule.frames import FrameSplitter, Hello, frame
+from capsule.protocol import CAPSULE_PROTOCOL, MAX_FROM_GUEST, FromGuest, ToGuest
+
+MESSAGES_A_TURN = 64
+MAX_UNREAD_BYTES = 8 * 1024 * 1024
+
+
+class LinkEvents(Protocol):
+    """What the capsule wants to hear of an incarnation."""
+
+    def heard(self, message: FromGuest) -> None:
+        """A message of the guest; whatever it raises ends the incarnation."""
+
+    def refused(self, error: AxonError) -> None:
+        """The guest broke the protocol."""
+
+
+class CapsuleLink(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, events: LinkEvents) -> None:
+        self._events = events
+        self._splitter = FrameSplitter(MAX_FROM_GUEST)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder = msgspec.msgpack.Decoder(FromGuest)
+        self._transport: asyncio.Transport | None = None
+        self._greeted = False
+        self._unserved: deque[bytes] = deque()
+        self._serving = self._paused = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say hello."""
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's transports don't inherit from asyncio's
+        self._transport.write(frame(self._encoder.encode(Hello(protocol=CAPSULE_PROTOCOL, pid=os.getpid()))))
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's own signature)
+        """The guest is gone or hung up; its process's end is what counts."""
+        self._transport = None
+
+    def data_received(self, data: bytes) -> None:
+        """Every message in its order; garbage ends the incarnation."""
+        try:
+            self._unserved.extend(self._splitter.feed(data))
+        except FrameInvalid as error:
+            self._refuse(error)
+        if not self._serving:
+            self._serve()
+
+    def _serve(self) -> None:
+        """A guest that floods delays itself, not the sensors or a stop."""
+        self._serving = False
+        for _ in range(min(len(self._unserved), MESSAGES_A_TURN)):
+            try:
+                self._take(self._unserved.popleft())
+            except Exception as error:  # noqa: BLE001 - whatever a guest's bytes can cause ends that guest alone
+                self._refuse(error)
+                return
+        if self._transport is None:
+            return
+        if self._unserved:
+            if not self._paused:
+                self._transport.pause_reading()
+            self._paused = self._serving = True
+            asyncio.get_running_loop().call_soon(self._serve)
+        elif self._paused:
+            self._paused = False
+            self._transport.resume_reading()
+
+    def _take(self, payload: bytes) -> None:
+        if self._greeted:
+            self._events.heard(self._decoder.decode(payload))
+            return
+        hello = msgspec.msgpack.decode(payload, type=Hello)
+        if hello.protocol != CAPSULE_PROTOCOL:
+            raise FrameInvalid(f"the guest speaks {hello.protocol[:100]!r}, not {CAPSULE_PROTOCOL!r}")
+        self._greeted = True
+
+    def _refuse(self, error: Exception) -> None:
+        self._unserved.clear()
+        refusal = error if isinstance(error, AxonError) else FrameInvalid(f"the capsule's guest sent {error!r}"[:500])
+        self.close()
+        self._events.refused(refusal)
+
+    def send(self, message: ToGuest) -> None:
+        """Send a message; a guest that doesn't read what it is sent ends."""
+        if self._transport is None:
+            return
+        self._transport.write(frame(self._encoder.encode(message)))
+        if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
+            self._refuse(FrameInvalid("the capsule's guest doesn't read what it asked for"))
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._transport:
+            self._transport.abort()
