@@ -91,7 +91,11 @@ class Agency:
             tell=narrator.tell,
         )
         self.execution = Execution(
-            self.capsule, log=setup.log, timeout_s=setup.agent.capsule.timeout_s, tell=narrator.tell
+            self.capsule,
+            log=setup.log,
+            timeout_s=setup.agent.capsule.timeout_s,
+            tell=narrator.tell,
+            prepared=self.tools.imported,
         )
         self.announcer = Announcer(agent=setup.agent.agent.name, pending=lambda: self.tools.approvals.pending)
 

@@ -54,8 +54,11 @@ class Execution:
         log: Log,
         timeout_s: float,
         tell: Callable[[str, msgspec.Struct, str | None], None],
+        prepared: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """``prepared`` is awaited before each run: what blocks may import must be there, or known to be missing."""
         self._capsule = capsule
+        self._prepared = prepared
         self._log = log
         self._timeout_s = timeout_s
         self._tell = tell
@@ -136,6 +139,8 @@ class Execution:
         """Its turn, its actions, its blocks; whatever happens, every block gets a result."""
         try:
             async with self._turn:
+                if self._prepared:
+                    await self._prepared()
                 if await self._write_ahead(run):
                     await self._execute(run)
         except asyncio.CancelledError:

@@ -85,6 +85,7 @@ class Tools:
     def interrupt(self) -> None:
         """The shutdown has begun: no call begins, nobody is asked."""
         self._stopping = True
+        self._host.imported.set()  # nobody waits for them any more
         self.approvals.close()
 
     def close(self) -> None:
@@ -165,6 +166,8 @@ class Tools:
 
         What runs before finds them unavailable, with the reason.
         """
+        if self._host.imported.is_set():
+            return
         with suppress(TimeoutError):
             async with asyncio.timeout(IMPORT_S):
                 await self._host.imported.wait()
