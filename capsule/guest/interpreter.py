@@ -43,7 +43,7 @@ class Interpreter:
         self._finder = Finder(self._calls)
         self._work: queue.SimpleQueue[list[Order] | tuple[Block, RunResult]] = queue.SimpleQueue()
         self._lone: Block | None = None
-        self._threads: dict[str, int] = {}
+        self._threads: dict[str, tuple[int, list[asyncio.AbstractEventLoop]]] = {}
         self._lock = threading.Lock()
 
     def install(self) -> None:
@@ -122,7 +122,7 @@ class Interpreter:
         result: RunResult | None = None
         try:
             with self._lock:
-                self._threads[block.id] = threading.get_ident()
+                self._threads[block.id] = threading.get_ident(), loops
             self._wire.send(Started(block.id))
             result = block.run(new_loop)
         except Interrupted:
@@ -146,9 +146,17 @@ class Interpreter:
 
     def _stop(self, block: str) -> None:
         with self._lock:
-            thread = self._threads.pop(block, None)
-            if thread is not None:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
+            found = self._threads.pop(block, None)
+            if found is None:
+                return  # it has ended, or is the lone one
+            thread, loops = found
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
+            for loop in loops:
+                loop.call_soon_threadsafe(_nothing)  # one that awaits runs no Python until something happens
+
+
+def _nothing() -> None:
+    """Wakes a loop."""
 
 
 def _inherit_context() -> None:

@@ -96,6 +96,6 @@ async def make_capsule() -> AsyncIterator[Callable[..., Bench]]:
 
 
 @pytest.fixture
-def capsule(make_capsule: Callable[..., Bench]) -> Bench:
+async def capsule(make_capsule: Callable[..., Bench]) -> Bench:
     """A sandboxed capsule."""
     return make_capsule()

@@ -112,7 +112,9 @@ async def test_a_syntax_error_is_a_result(capsule):
     assert "SyntaxError" in result.error.message
 
 
-@pytest.mark.parametrize("code", ["raise SystemExit(3)", "exit()", "raise KeyboardInterrupt", "raise BaseException('b')"])
+@pytest.mark.parametrize(
+    "code", ["raise SystemExit(3)", "exit()", "raise KeyboardInterrupt", "raise BaseException('b')"]
+)
 async def test_exits_are_exceptions_and_the_incarnation_goes_on(capsule, code):
     await capsule.one("kept = 1")
     result = await capsule.one(code)
