@@ -131,7 +131,8 @@ class Kernel:
                 "engines": self.agency.engines.table,
                 "pids": self._pids,
                 **self.agency.requests,
-            }
+            },
+            forsaken=("exec",),
         )
 
     def _join_mqtt(self) -> None:
