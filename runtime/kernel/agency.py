@@ -77,6 +77,7 @@ class Agency:
             tell=narrator.tell,
             say=say,
             changed=self._scope_changed,
+            block_s=setup.agent.capsule.timeout_s,
             announce=lambda approval: self.announcer.add(approval),
             mover=mover,
         )

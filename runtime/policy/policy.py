@@ -60,14 +60,17 @@ class Policy:
         if key in self._rates and not self._rates[key].take(now_us):
             return Verdict(decision="deny", rule=key, reason=f"more than {rule.rate}")
         if rule.decision == "escalate":
-            ask_s = self._table.ask_s if rule.ask_s is None else rule.ask_s
-            return Verdict(decision="escalate", rule=key, reason="a person decides", ask_s=ask_s)
+            return Verdict(decision="escalate", rule=key, reason="a person decides", ask_s=self.ask_s(rule))
         return Verdict(decision="allow", rule=key)
 
     @property
     def rules(self) -> Mapping[str, Rule]:
         """The rules by their names, in the order of the file."""
         return self._table.rules
+
+    def ask_s(self, rule: Rule) -> float:
+        """How long a person may take, where the rule escalates."""
+        return self._table.ask_s if rule.ask_s is None else rule.ask_s
 
     def rule(self, name: str) -> tuple[str, Rule | None]:
         """The rule that decides about ``module.member``, with its own name; None when it is denied for want of one."""

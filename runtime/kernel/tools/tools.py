@@ -48,7 +48,10 @@ class _Known:
 
 
 class Tools:
-    """``call`` serves a block's calls; ``scope`` is what a block can call now, and ``changed`` hears of another."""
+    """``call`` serves a block's calls; ``scope`` is what a block can call now, and ``changed`` hears of another.
+
+    ``block_s`` is how long a block may run.
+    """
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class Tools:
         tell: Callable[[str, msgspec.Struct], None],
         say: Callable[[str], None],
         changed: Callable[[AxonScope], None],
+        block_s: float,
         announce: Callable[[Approval], None] = lambda _: None,
         mover: Mover | None = None,
         patience: Patience | None = None,
@@ -68,6 +72,7 @@ class Tools:
         self._mover = mover
         self._say = say
         self._changed = changed
+        self._block_s = block_s
         self._known: dict[tuple[str, str], _Known] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._stopping = False
@@ -196,7 +201,7 @@ class Tools:
     @property
     def mistakes(self) -> list[str]:
         """What the rules say about tools that they can't mean, one sentence each."""
-        return mistakes(self._policy, self._host.modules)
+        return mistakes(self._policy, self._host.modules, block_s=self._block_s)
 
     def _host_changed(self) -> None:
         """The host is ready, or gone."""

@@ -64,7 +64,7 @@ class World:
     def start(self, policy: str = ALLOW, **options: Any) -> Tools:
         """Start the tools under these rules; returns at once."""
         table = load_policy(Document(self.folder / "axon.toml", policy), {})
-        options = {"patience": Patience(watch_s=0.1), **options}
+        options = {"patience": Patience(watch_s=0.1), "block_s": 60.0, **options}
         self.tools = Tools(
             self.folder / "modules",
             policy=Policy(table),

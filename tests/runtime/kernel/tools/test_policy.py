@@ -142,6 +142,13 @@ async def test_rules_that_can_mean_nothing_are_told(world: World) -> None:
     assert any("arm.mvoe" in line for line in world.said)
 
 
+async def test_a_person_who_has_more_time_than_the_block_is_told(world: World) -> None:
+    world.module("arm", ARM)
+    rules = '[policy."arm.move"]\ndecision = "escalate"\n[policy."arm.home"]\ndecision = "escalate"\nask_s = 5\n'
+    tools = await world.started(rules, block_s=10.0)
+    assert tools.mistakes == ["the rule arm.move gives a person 30 s, but a block ends after 10 s: [capsule] timeout_s"]
+
+
 async def test_after_the_shutdown_has_begun_nothing_is_called(world: World) -> None:
     await arm(world, RULES)
     assert world.tools
