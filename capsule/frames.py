@@ -6,7 +6,6 @@ names another is cut off. The same frames serve brain, capsule, tools host, work
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import struct
 from collections.abc import Iterator
@@ -59,25 +58,8 @@ class FrameSplitter:
             del self._buffer[:start]
 
 
-async def read_frame(reader: asyncio.StreamReader, max_bytes: int = MAX_FRAME_BYTES) -> bytes | None:
-    """Read one payload; None when the peer closed between frames, ``FrameInvalid`` inside one."""
-    try:
-        head = await reader.readexactly(LENGTH.size)
-    except asyncio.IncompleteReadError as error:
-        if error.partial:
-            raise FrameInvalid("the connection ended inside a frame's length") from error
-        return None
-    (size,) = LENGTH.unpack(head)
-    if size > max_bytes:
-        raise FrameInvalid(f"a frame of {size} bytes exceeds {max_bytes}", size_bytes=size)
-    try:
-        return await reader.readexactly(size)
-    except asyncio.IncompleteReadError as error:
-        raise FrameInvalid("the connection ended inside a frame") from error
-
-
 def receive_frame(sock: socket.socket, max_bytes: int = MAX_FRAME_BYTES) -> bytes | None:
-    """Blocking ``read_frame`` for a plain socket: threads and the brain's page socket use it."""
+    """Read one payload from a plain socket, blocking; None when the peer closed between frames."""
     head = _receive_exactly(sock, LENGTH.size)
     if head is None:
         return None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 from types import CodeType
 
 from capsule.guest.bindings import VALUE
+
+CO_COROUTINE = 0x80  # as inspect says, which takes long to import
 
 
 def compiled(code: str, name: str) -> CodeType:
@@ -23,7 +24,7 @@ def compiled(code: str, name: str) -> CodeType:
 
 def is_async(program: CodeType) -> bool:
     """Whether it awaits at top level."""
-    return bool(program.co_flags & inspect.CO_COROUTINE)
+    return bool(program.co_flags & CO_COROUTINE)
 
 
 def forget(name: str) -> None:

@@ -8,13 +8,12 @@ handled here before the next block begins.
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import contextvars
 import ctypes
+import importlib
 import queue
 import signal
-import sys
 import threading
 import time
 from typing import Any
@@ -22,10 +21,10 @@ from typing import Any
 from capsule.guest import output
 from capsule.guest.errors import Interrupted, PolicyDenied, ToolFailed
 from capsule.guest.running import Block
-from capsule.guest.tools import Calls, Finder
 from capsule.guest.wire import Wire
 from capsule.protocol import Answer, Execute, Order, Scoped, Settled, Started, Stop, ToGuest
 from capsule.result import RunResult
+from capsule.scope import AxonScope
 
 STACK_BYTES = 1024 * 1024
 SLICE_S = 0.05
@@ -38,12 +37,11 @@ class Interpreter:
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._globals: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
-        self._loop = asyncio.new_event_loop()
-        self._calls = Calls(wire.send)
-        self._finder = Finder(self._calls)
+        self._loop: Any = None
+        self._tools: Any = None
         self._work: queue.SimpleQueue[list[Order] | tuple[Block, RunResult]] = queue.SimpleQueue()
         self._lone: Block | None = None
-        self._threads: dict[str, tuple[int, list[asyncio.AbstractEventLoop]]] = {}
+        self._threads: dict[str, tuple[int, list[Any]]] = {}
         self._lock = threading.Lock()
 
     def install(self) -> None:
@@ -54,9 +52,7 @@ class Interpreter:
         _sleep_in_slices()
         builtins.PolicyDenied = PolicyDenied  # type: ignore[attr-defined]  # names that every block has
         builtins.ToolFailed = ToolFailed  # type: ignore[attr-defined]  # the same
-        sys.meta_path.insert(0, self._finder)
         signal.signal(signal.SIGINT, self._signalled)
-        asyncio.set_event_loop(self._loop)
 
     def take(self, message: ToGuest) -> None:
         """A message of the kernel's, on the thread that listens."""
@@ -65,10 +61,17 @@ class Interpreter:
                 self._work.put(blocks)
             case Stop(block):
                 self._stop(block)
-            case Answer():
-                self._calls.answered(message)
+            case Answer() if self._tools is not None:
+                self._tools.answered(message)
             case Scoped(scope):
-                self._finder.scope_changed(scope)
+                self._scope_changed(scope)
+
+    def _scope_changed(self, scope: AxonScope) -> None:
+        """The machinery of stubs takes a while to import, which an agent without tools is spared."""
+        if self._tools is None and (scope.modules or scope.unavailable):
+            self._tools = importlib.import_module("capsule.guest.tools").install(self._wire.send)
+        if self._tools is not None:
+            self._tools.scope_changed(scope)
 
     def serve(self) -> None:
         """Execute for ever, on the main thread."""
@@ -92,11 +95,16 @@ class Interpreter:
         context = contextvars.copy_context()
         try:
             self._lone = block
-            result = context.run(block.run, lambda: self._loop)
+            result = context.run(block.run, self._complete)
             self._lone = None
         except Interrupted:
             result = block.stopped()
         self._wire.send(Settled(block.id, result))
+
+    def _complete(self, coroutine: Any) -> None:
+        """The loop of lone blocks goes on from one to the next."""
+        self._loop = self._loop or _new_loop()
+        self._loop.complete(coroutine)
 
     def _signalled(self, *_: Any) -> None:
         """SIGINT, on the main thread: ends the lone block, once."""
@@ -113,18 +121,18 @@ class Interpreter:
             threading.Thread(target=self._run_in_thread, args=(block,), daemon=True).start()
 
     def _run_in_thread(self, block: Block) -> None:
-        loops: list[asyncio.AbstractEventLoop] = []
+        loops: list[Any] = []
 
-        def new_loop() -> asyncio.AbstractEventLoop:
-            loops.append(asyncio.new_event_loop())
-            return loops[0]
+        def complete(coroutine: Any) -> None:
+            loops.append(_new_loop())
+            loops[0].complete(coroutine)
 
         result: RunResult | None = None
         try:
             with self._lock:
                 self._threads[block.id] = threading.get_ident(), loops
             self._wire.send(Started(block.id))
-            result = block.run(new_loop)
+            result = block.run(complete)
         except Interrupted:
             pass
         for _ in range(2):  # the one exception may also come here
@@ -152,11 +160,11 @@ class Interpreter:
             thread, loops = found
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
             for loop in loops:
-                loop.call_soon_threadsafe(_nothing)  # one that awaits runs no Python until something happens
+                loop.stir()
 
 
-def _nothing() -> None:
-    """Wakes a loop."""
+def _new_loop() -> Any:
+    return importlib.import_module("capsule.guest.awaiting").Loop()
 
 
 def _inherit_context() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import traceback
 from collections.abc import Callable
 from typing import Any
 
-from capsule.guest import code, output, tools
+from capsule.guest import belonging, code, output
 from capsule.guest.bindings import Bindings
 from capsule.guest.errors import Interrupted
 from capsule.guest.plain import NotPlain, plain
@@ -30,12 +29,12 @@ class Block:
         self.bindings = Bindings(globals_)
         self._globals = globals_
 
-    def run(self, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> RunResult:
-        """Execute it here; raises ``Interrupted`` alone. ``new_loop`` gives the loop for a block that awaits."""
+    def run(self, complete: Callable[[Any], None]) -> RunResult:
+        """Execute it here; raises ``Interrupted`` alone. ``complete`` runs the coroutine of a block that awaits."""
         output.current.set(self.output)
-        tools.block.set(self.id)
+        belonging.block.set(self.id)
         try:
-            self._evaluate(new_loop)
+            self._evaluate(complete)
             return self._succeeded()
         except Interrupted:
             raise
@@ -44,11 +43,11 @@ class Block:
         finally:
             code.forget(self._name)
 
-    def _evaluate(self, new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    def _evaluate(self, complete: Callable[[Any], None]) -> None:
         program = code.compiled(self._code, self._name)
         outcome = eval(program, self._globals, self.bindings)
         if code.is_async(program):
-            complete(outcome, new_loop())
+            complete(outcome)
 
     def _succeeded(self) -> RunResult:
         value, value_error = None, None
@@ -69,20 +68,6 @@ class Block:
         """The outcome of a block that was stopped; the kernel knows why."""
         stdout, cut = self.output.close()
         return RunResult(ok=False, stdout=stdout, error=STOPPED.error, cut=cut)
-
-
-def complete(coroutine: Any, loop: asyncio.AbstractEventLoop) -> None:
-    """Run the coroutine to its end; stopped in the middle, it is cancelled and ends before this returns."""
-    task = loop.create_task(coroutine)
-    try:
-        loop.run_until_complete(task)
-    except Interrupted:
-        if not task.done():
-            task.cancel()
-            loop.run_until_complete(asyncio.wait([task]))
-        if not task.cancelled():
-            task.exception()  # looked at: nothing is said about it later
-        raise
 
 
 def _message(error: BaseException, name: str) -> str:

@@ -7,20 +7,18 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from threading import Event, Lock
 from types import ModuleType
 from typing import Any
 
+from capsule.guest import belonging
 from capsule.guest.errors import PolicyDenied, ToolFailed
 from capsule.guest.plain import NotPlain, plain
 from capsule.protocol import Answer, Asked, ToolCall
 from capsule.scope import AxonScope, Member, Module
 
-block: ContextVar[str | None] = ContextVar("axon_block", default=None)
-"""The block whose code is running here, in threads and tasks that it started too."""
 LOOK_S = 0.05
 """A thread that waits for an answer looks so often whether its block was stopped."""
 
@@ -78,7 +76,7 @@ class Calls:
     def _ask(
         self, module: str, member: str, args: Sequence[Any], kwargs: dict[str, Any], hear: Callable[[Answer], None]
     ) -> int:
-        of = block.get()
+        of = belonging.block.get()
         if of is None:
             raise ToolFailed(f"{module}.{member} was called outside every block")
         try:
@@ -105,6 +103,13 @@ def _value(answer: Answer) -> Any:
     raise (PolicyDenied if answer.denied else ToolFailed)(answer.error)
 
 
+def install(send: Callable[[Asked], None]) -> Finder:
+    """From now on blocks can import tool modules."""
+    finder = Finder(Calls(send))
+    sys.meta_path.insert(0, finder)
+    return finder
+
+
 class Finder(MetaPathFinder, Loader):
     """Finds the tool modules of the present scope; where both exist, a tool module hides one of Python's."""
 
@@ -112,6 +117,10 @@ class Finder(MetaPathFinder, Loader):
         self._calls = calls
         self._modules: dict[str, Module] = {}
         self._unavailable: dict[str, str] = {}
+
+    def answered(self, answer: Answer) -> None:
+        """The kernel has answered a call."""
+        self._calls.answered(answer)
 
     def scope_changed(self, scope: AxonScope) -> None:
         """Later imports see this; modules that were imported are brought up to date, or vanish."""

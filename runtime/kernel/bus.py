@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 
 from capsule.errors import FrameInvalid
-from capsule.frames import Hello, frame, read_frame
+from capsule.frames import Hello, frame
+from capsule.streams import read_frame
 from runtime.abi.link import Row
 from runtime.abi.observe import BUS_PROTOCOL, Durable, FromBus, Narrated, Skipped, Subscribe
 from runtime.abi.telemetry import TelemetryEvent

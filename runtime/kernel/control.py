@@ -13,7 +13,8 @@ from typing import Any, get_type_hints
 import msgspec
 
 from capsule.errors import AxonError, FrameInvalid
-from capsule.frames import frame, read_frame
+from capsule.frames import frame
+from capsule.streams import read_frame
 from runtime.abi.errors import CallInvalid, to_wire
 from runtime.abi.observe import CONTROL_PROTOCOL, Answer, Request
 from runtime.kernel.bus import HELLO_S, expect_hello

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capsule.errors import FrameInvalid
-from capsule.frames import LENGTH, MAX_FRAME_BYTES, FrameSplitter, frame, read_frame, receive_frame
+from capsule.frames import LENGTH, MAX_FRAME_BYTES, FrameSplitter, frame, receive_frame
+from capsule.streams import read_frame
 
 PAYLOADS = st.lists(st.binary(max_size=300), max_size=12)
 
