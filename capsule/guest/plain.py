@@ -44,13 +44,14 @@ class _Copy:
             raise NotPlain("oversized", f"it has more than {MAX_PARTS:,} parts")
         if value is None or value is True or value is False:
             return value
-        if isinstance(value, int):
+        kind = type(value)  # what isinstance() asks may be a property of the block's
+        if issubclass(kind, int):
             return self._whole(int.__add__(value, 0))
-        if isinstance(value, float):
+        if issubclass(kind, float):
             return _finite(float.__add__(value, 0.0))
-        if isinstance(value, str):
+        if issubclass(kind, str):
             return self._text(str.__str__(value))
-        if isinstance(value, list | tuple | dict):
+        if issubclass(kind, (list, tuple, dict)):
             return self._holding(value, depth)
         return self._other(value, depth)
 
@@ -61,28 +62,29 @@ class _Copy:
             raise NotPlain("oversized", f"it is nested more than {MAX_DEPTH} levels deep")
         self._around.add(id(value))
         try:
-            if isinstance(value, dict):
+            if issubclass(type(value), dict):
                 return {self._key(key): self.of(each, depth + 1) for key, each in dict.items(value)}
-            kind = list if isinstance(value, list) else tuple
+            kind = list if issubclass(type(value), list) else tuple
             return [self.of(each, depth + 1) for each in kind.__iter__(value)]
         finally:
             self._around.discard(id(value))
 
     def _other(self, value: Any, depth: int) -> Any:
+        kind = type(value)
         numpy = sys.modules.get("numpy")
-        if numpy is not None and type(value).__module__ == "numpy":
-            if isinstance(value, numpy.ndarray):
-                if value.size > MAX_PARTS:
-                    raise NotPlain("oversized", f"an array of {value.size:,} numbers")
+        if numpy is not None and _of(kind, "__module__") == "numpy":
+            if issubclass(kind, numpy.ndarray):
+                if numpy.ndarray.size.__get__(value) > MAX_PARTS:
+                    raise NotPlain("oversized", f"an array of more than {MAX_PARTS:,} numbers")
                 return self.of(numpy.ndarray.tolist(value), depth)
-            if isinstance(value, numpy.bool_ | numpy.number):
-                return self.of(value.item(), depth)
-        if isinstance(value, FunctionType | BuiltinFunctionType | MethodType | type):
+            if issubclass(kind, (numpy.bool_, numpy.number)):
+                return self.of(numpy.generic.item(value), depth)
+        if issubclass(kind, (FunctionType, BuiltinFunctionType, MethodType, type)):
             raise NotPlain("function", "a function or class can't leave the capsule")
         raise NotPlain("unserializable", f"{_name(value)} has no JSON")
 
     def _key(self, key: Any) -> str:
-        if not isinstance(key, str):
+        if not issubclass(type(key), str):
             raise NotPlain("unserializable", f"a key is {_name(key)}, not str")
         return self._text(str.__str__(key))
 
@@ -106,4 +108,10 @@ def _finite(value: float) -> float:
 
 def _name(value: Any) -> str:
     """Its type in words, of bounded length."""
-    return f"a value of type {type.__getattribute__(type(value), '__name__')!s:.100}"
+    return f"a value of type {_of(type(value), '__name__'):.100}"
+
+
+def _of(kind: type, name: str) -> str:
+    """A type's own ``__name__`` or ``__module__``, whatever its metaclass answers to the same question."""
+    answer = type.__dict__[name].__get__(kind)
+    return answer if type(answer) is str else ""
