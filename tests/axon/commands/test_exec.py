@@ -2,11 +2,16 @@
 
 import io
 import json
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 
 from capsule.result import Absent, BlockError, CapsuleScope, RunResult
+from runtime.abi.entries import decode
+from runtime.log.reader import LogReader
 
 
 @pytest.fixture
@@ -102,3 +107,68 @@ def test_without_an_agent_nothing_is_started(axon, tmp_path):
     ended = axon("exec", tmp_path, "--code", "1")
     assert ended.status == 1
     assert "AGENT_NOT_FOUND" in ended.err
+
+
+# -- the real kernel and capsule --------------------------------------------------------------------
+
+
+@pytest.fixture
+def real(axon, agent):
+    """The command on an agent that isn't running: ``real("--code", "1")``, with lines of JSON decoded."""
+
+    def run(*words: object, config: str = "timeout_s = 20") -> list[dict]:
+        (agent / "axon.toml").write_text(f'format = 1\n[agent]\nname = "robot"\n[capsule]\n{config}\n')
+        ended = axon("exec", agent, "--volatile-data", "--json", *words)
+        found = [json.loads(line) for line in ended.out.splitlines()]
+        assert ended.status == (0 if all(one["ok"] for one in found) else 1), ended.err
+        return found
+
+    return run
+
+
+def entries(agent):
+    session = agent / "data/sessions" / (agent / "data/session").read_text()
+    return [decode(row.body, row.seq) for row in LogReader(session).rows(types=["cognet:action:*"])]
+
+
+def test_an_agent_that_isnt_running_executes_to_the_letter(axon, agent):
+    ended = axon("exec", agent, "--volatile-data", "--code", "x = 1; x + 1", "--json")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == (
+        '{"ok": true, "value": 2, "stdout": [], "scope": {"values": {"x": 1}, "unavailable": []}, "error": null}\n'
+    )
+    action, result = entries(agent)
+    assert (action.data.code, result.data.value) == ("x = 1; x + 1", 2)
+    assert action.context.wake_id is None
+
+
+def test_a_block_that_never_ends_is_a_timeout_and_the_next_one_works(real):
+    endless, next_one = real("--code", "while True: pass", "--code", "1 + 1", config="timeout_s = 0.5")
+    assert (endless["ok"], endless["error"]["kind"]) == (False, "timeout")
+    assert next_one["value"] == 2
+
+
+def test_blocks_see_what_earlier_ones_bound(real):
+    assert real("--code", "x = 20", "--code", "x + 1")[1]["value"] == 21
+
+
+@pytest.mark.parametrize(("memory", "ok"), [("128 MB", False), ("1 GB", True)])
+def test_the_memory_that_is_configured_is_what_there_is(real, memory, ok):
+    (result,) = real("--code", "len(bytearray(200_000_000))", config=f'memory = "{memory}"')
+    assert result["ok"] is ok
+    assert ok or "MemoryError" in result["error"]["message"]
+
+
+def test_ctrl_c_interrupts_the_block_and_ends_the_kernel_in_order(agent):
+    command = [sys.executable, "-m", "axon", "exec", str(agent), "--volatile-data", "--code", "while True: pass"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 40
+    while not ((agent / "data/run.json").exists() and entries(agent)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(40) != 0
+    action, result = entries(agent)
+    assert result.data.action == action.data.action
+    assert result.data.error.kind == "interrupt"
+    assert not (agent / "data/run.json").exists()
