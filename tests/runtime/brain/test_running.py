@@ -3,7 +3,7 @@
 import pytest
 
 from runtime.abi import link
-from runtime.abi.errors import KernelStopping, LogBacklogFull
+from runtime.abi.errors import CognetAccessedBeforeLoad, KernelStopping, LogBacklogFull
 
 HEAD = """
     import builtins
@@ -135,3 +135,11 @@ async def test_scope_is_what_the_welcome_and_the_last_change_said(kernel_of, lin
     changed = AxonScope(unavailable=[Unavailable(name="arm", reason="it ended")])
     kernel.write(link.Scoped(changed))
     await kernel.until(lambda: lines[-1] == changed)
+
+
+def test_before_a_cognet_is_loaded_both_are_refused():
+    from runtime import kernel
+
+    for call in (lambda: kernel.run("1"), lambda: kernel.run(["1"]), kernel.scope):
+        with pytest.raises(CognetAccessedBeforeLoad):
+            call()
