@@ -116,7 +116,8 @@ class BrainHost:
             return
         if not link.connected:
             return
-        limit_s = self._setup.agent.brain.heartbeat_s if link.loaded else LOAD_GRACE_S
+        heartbeat_s = self._setup.agent.brain.heartbeat_s
+        limit_s = heartbeat_s if link.loaded else max(LOAD_GRACE_S, 5 * heartbeat_s)
         silent_s = (mono_us() - link.heard_us) / 1e6
         if silent_s > limit_s:
             self._kill(
