@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from axon.client import Control
 from runtime.abi.entries import decode
 from runtime.abi.errors import CallInvalid, KnowledgeEscape, KnowledgeTooLarge, LogBacklogFull, StorageFailed
 from runtime.abi.knowledge import MAX_ENTRY_BYTES, KnowledgeEntry
@@ -337,6 +338,24 @@ def test_knowledge_outlives_the_session_and_is_published_while_the_store_is_the_
     assert asked(agent, "read", "notes/kept.md") == {"value": "kept"}
     (agent.folder / "knowledge/notes/kept.md").write_text("a person's")
     assert asked(agent, "read", "notes/kept.md") == {"value": "a person's"}
+    agent.stop()
+
+
+def test_a_path_of_the_catalogue_opens_in_a_block_and_nothing_can_be_written_there(scholar):
+    agent = scholar
+    for entry in asked(agent, "list")["value"]:
+        block = f"""
+path = {entry["path"]!r}
+try:
+    open(path, "a")
+    refused = False
+except OSError:
+    refused = True
+[open(path).read(), refused]"""
+        with Control(agent.folder) as control:
+            result = control.wait_for("exec", code=block)
+        assert result["ok"], result
+        assert result["value"] == [asked(agent, "read", entry["name"])["value"], True]
     agent.stop()
 
 
