@@ -103,7 +103,7 @@ class Execution:
             return run.done.result()
         self._runs[run] = asyncio.get_running_loop().create_task(self._conduct(run))
         try:
-            return await asyncio.shield(run.done)
+            return await run.done  # not shielded, which would cost a turn of the loop: the run itself is another task
         except asyncio.CancelledError:
             self._interrupt(run, "nobody waits for it any more")
             raise
