@@ -12,6 +12,7 @@ from axon.cognet_template import FILES
 from runtime.abi.errors import CognetExists
 from runtime.config.agent import FILE as AGENT_FILE
 from runtime.config.sections import NAME_PATTERN
+from runtime.durable.files import make_folder, write_durable
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Begin something of your own.")
 
@@ -41,8 +42,8 @@ def cognet(
         raise CognetExists(f"{folder} is there already, and not empty", folder=str(folder))
     for name, text in FILES[mode].items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        make_folder(path.parent)
+        write_durable(path, text.encode())
     typer.echo(f"Made a cognet of mode {mode} in {folder}. {_next(folder)}")
 
 
