@@ -118,8 +118,9 @@ class Brain:
 
     async def start(self, folder: Path) -> None:
         """Load the cognet, run its boot hooks, begin to serve wakes; raises ``AxonError``."""
+        binding.clear()
         self.cognet = await asyncio.to_thread(Cognet.load, folder)
-        binding.syscalls = self.syscalls
+        binding.bind(self.syscalls)
         for hook in self.cognet.hooks["boot"]:
             await self._boot(hook)
         if self._whole_process:
@@ -188,8 +189,7 @@ class Brain:
         self.clocks.close()
         self.scheduler.abandon()
         self.syscalls.is_over = True
-        if binding.syscalls is self.syscalls:
-            binding.syscalls = None
+        if binding.end(self.syscalls):
             unload()
 
 

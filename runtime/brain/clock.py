@@ -97,11 +97,15 @@ class Clocks:
         self.narration = narration
         self.send = send
         self.rhythms: set[Rhythm] = set()
-        self._is_open = False
+        self._is_open = self._is_closed = False
 
     def every(self, interval_s: float, callback: Callable[[], Any]) -> Rhythm:
-        """Call ``callback`` every ``interval_s`` seconds; raises ``CallInvalid``."""
-        is_number = isinstance(interval_s, int | float) and math.isfinite(interval_s)
+        """Call ``callback`` every ``interval_s`` seconds; raises ``CallInvalid``, ``KernelStopping``."""
+        if self._is_closed:
+            raise KernelStopping("the kernel is shutting down; no clock is started any more", verb="every")
+        is_number = (
+            isinstance(interval_s, int | float) and not isinstance(interval_s, bool) and math.isfinite(interval_s)
+        )
         if not is_number or not MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S:
             raise CallInvalid(f"every() takes {MIN_INTERVAL_S} to {MAX_INTERVAL_S:.0f} seconds, not {interval_s!r}")
         if not callable(callback):
@@ -121,6 +125,7 @@ class Clocks:
             rhythm.start()
 
     def close(self) -> None:
-        """Stop all."""
+        """Stop all, and begin none any more."""
+        self._is_closed = True
         for rhythm in list(self.rhythms):
             rhythm.stop()

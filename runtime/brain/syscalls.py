@@ -112,12 +112,12 @@ class Syscalls:
 
     def engine(self, role: str) -> Any:
         """The handle of a role."""
-        need_scope("engine")
+        self.need("engine")
         return handle(role, self)
 
     def has_engine(self, role: str) -> bool:
         """Whether a role can be asked now."""
-        need_scope("engine.has")
+        self.need("engine.has")
         return has(role, self)
 
     def current_scope(self) -> AxonScope:

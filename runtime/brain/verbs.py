@@ -14,7 +14,7 @@ import msgspec
 
 from capsule.result import RunResult
 from capsule.scope import AxonScope
-from runtime.abi.errors import CallInvalid, CognetAccessedBeforeLoad
+from runtime.abi.errors import CallInvalid, CognetAccessedBeforeLoad, KernelStopping
 from runtime.abi.knowledge import KnowledgeEntry
 from runtime.brain.clock import Rhythm
 from runtime.brain.failure import describe
@@ -30,13 +30,31 @@ class Binding:
     """The one brain of this process: bound when a cognet is loaded, until it ends."""
 
     def __init__(self) -> None:
-        self.syscalls: Syscalls | None = None
+        self._syscalls: Syscalls | None = None
+        self._is_over = False
+
+    def clear(self) -> None:
+        """A cognet is about to be loaded."""
+        self._syscalls, self._is_over = None, False
+
+    def bind(self, syscalls: Syscalls) -> None:
+        """A cognet is loaded; its verbs are these."""
+        self._syscalls = syscalls
+
+    def end(self, syscalls: Syscalls) -> bool:
+        """That brain has ended; whether it was the bound one."""
+        if self._syscalls is not syscalls:
+            return False
+        self._syscalls, self._is_over = None, True
+        return True
 
     def resolve(self, verb: str) -> Syscalls:
-        """The bound brain; raises ``CognetAccessedBeforeLoad`` when there is none."""
-        if self.syscalls is None:
+        """The bound brain; raises ``CognetAccessedBeforeLoad`` and, after the shutdown, ``KernelStopping``."""
+        if self._is_over or (self._syscalls is not None and self._syscalls.is_over):
+            raise KernelStopping(f"{verb} was called after the shutdown", verb=verb)
+        if self._syscalls is None:
             raise CognetAccessedBeforeLoad(f"{verb} was called while no cognet is loaded", verb=verb)
-        return self.syscalls
+        return self._syscalls
 
 
 binding = Binding()

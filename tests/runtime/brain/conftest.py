@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from runtime.brain.verbs import binding
+
 
 def _load() -> Any:
     """The test kernel, once under one name: folders of tests are no packages."""
@@ -38,6 +40,12 @@ from runtime import errors, every, kernel, loop, on, phase, system
 def small_kernel() -> Any:
     """The module of the test kernel."""
     return _small_kernel
+
+
+@pytest.fixture(autouse=True)
+def no_brain_before() -> None:
+    """A process has had no brain when its cognet is imported; this one had those of earlier tests."""
+    binding.clear()
 
 
 @pytest.fixture
