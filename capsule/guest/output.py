@@ -59,23 +59,25 @@ class Output:
         if self._closed:
             return
         text = text if text.isascii() else text.encode("utf-8", "replace").decode()
-        if not self._tail and self._head_size + len(text) <= MAX_CHARACTERS and len(self._head) < MAX_ITEMS:
+        size = len(text) + 1  # with its line end: a million empty lines are bounded and told as well
+        if not self._tail and self._head_size + size <= MAX_CHARACTERS and len(self._head) < MAX_ITEMS:
             self._head.append(text)
-            self._head_size += len(text)
+            self._head_size += size
             return
-        if len(text) > MAX_CHARACTERS:
+        if size > MAX_CHARACTERS:
             room = max(MAX_CHARACTERS - self._head_size, 0) if not self._tail else 0
             if room:
                 self._head.append(text[:room])
                 self._head_size = MAX_CHARACTERS
-            self._lost += len(text) - room - MAX_CHARACTERS
-            text = text[-MAX_CHARACTERS:]
+            end = text[max(room, size - MAX_CHARACTERS) :]
+            self._lost += len(text) - room - len(end)
+            text, size = end, len(end) + 1
         self._tail.append(text)
-        self._tail_size += len(text)
+        self._tail_size += size
         while self._tail_size > MAX_CHARACTERS or len(self._tail) > MAX_ITEMS:
-            gone = self._tail.popleft()
-            self._tail_size -= len(gone)
-            self._lost += len(gone)
+            gone = len(self._tail.popleft()) + 1
+            self._tail_size -= gone
+            self._lost += gone
 
 
 current: ContextVar[Output | None] = ContextVar("axon_output", default=None)

@@ -19,14 +19,15 @@ def cut_text(text: str, limit: int) -> tuple[str, int]:
     return f"{text[:head]}{mark(lost)}{text[len(text) - tail :]}", lost
 
 
-def cut_lines(lines: Sequence[str], limit: int) -> tuple[list[str], int]:
+def cut_lines(lines: Sequence[str], limit: int, *, lost_before: int = 0) -> tuple[list[str], int]:
     """At most ``limit`` characters of all lines, from both ends, and how many were left out.
 
-    Each line counts one more, for its end; the cut stands inside a line that is longer than what is left.
+    Each line counts one more, for its end; the mark stands inside a line, between what is left of two. It and the
+    count say ``lost_before`` too, which somebody else has taken out of the middle.
     """
     whole = length(lines)
     if whole <= limit:
-        return list(lines), 0
+        return list(lines), lost_before
     kept = max(limit - MARK - 1, 0)
     head = kept // 2
     first, front = _fitting(lines, head)
@@ -34,7 +35,7 @@ def cut_lines(lines: Sequence[str], limit: int) -> tuple[list[str], int]:
     end = len(lines) - last
     starts, ends = lines[first], lines[end - 1]
     begin, finish = starts[: head - front], ends[max(len(ends) - (kept - head - back), 0) :]
-    lost = whole - front - back - len(begin) - len(finish) - 1
+    lost = lost_before + whole - front - back - len(begin) - len(finish) - 1
     return [*lines[:first], begin + mark(lost) + finish, *lines[end:]], lost
 
 

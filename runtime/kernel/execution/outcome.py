@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +19,8 @@ MAX_MESSAGE = 8_000
 MAX_NOTE = 256
 MAX_NAME = 256
 OVERSIZED = "oversized"
+GUESTS_CUT = re.compile(r"stdout: ([0-9][0-9,]{0,19}) characters left out")
+"""What a guest says that has kept the ends of what a block printed; the kernel adds what it cuts itself."""
 MAX_BYTES = 240 * 1024
 """Of the payload as JSON: an entry takes 256 KB, its envelope included."""
 
@@ -74,7 +77,9 @@ class _Fitting:
 
     def __init__(self, result: RunResult, limit: int) -> None:
         self._result = result
-        self._notes = [clean(result.cut)] if result.cut else []
+        before = GUESTS_CUT.fullmatch(result.cut or "")
+        self._lost_before = int(before[1].replace(",", "")) if before else 0
+        self._notes = [clean(result.cut)] if result.cut and not before else []
         self._ok = result.ok and result.error is None
         self._value_error = result.value_error
         self._limit = limit
@@ -88,7 +93,7 @@ class _Fitting:
         asked = [len(text), length(stdout), _weight(values, absent)]
         for_value, for_stdout, for_scope = shares(asked, self._limit)
         value = self._cut_value(value, text, for_value)
-        stdout, lost = cut_lines(stdout, for_stdout)
+        stdout, lost = cut_lines(stdout, for_stdout, lost_before=self._lost_before)
         self._note("stdout", lost)
         scope = self._cut_scope(values, absent, for_scope)
         error = None if self._ok else self._error()

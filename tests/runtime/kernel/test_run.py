@@ -147,6 +147,30 @@ def test_endless_output_and_a_huge_value_are_cut(make_runner):
     assert "value" in result["cut"]
 
 
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [
+        ("print('x' * 60_000)", 60_001),
+        ("for _ in range(100_000): print()", 100_000),
+        ("for _ in range(20_000): print('y' * 99)", 2_000_000),
+    ],
+)
+def test_the_cut_tells_how_much_is_missing(make_runner, code, printed):
+    result = make_runner().agent.ask("exec", code=code)
+    missing = int(result["cut"].removeprefix("stdout: ").partition(" ")[0].replace(",", ""))
+    text = "\n".join([*result["stdout"], ""]).replace(f"[... {missing:,} characters cut ...]", "")
+    assert abs(missing + len(text) - printed) <= 2, "line ends inside the cut may count for one"
+
+
+@pytest.mark.parametrize(("count", "kind"), [(64, None), (65, "exception")])
+def test_a_list_has_at_most_64_blocks(make_runner, count, kind):
+    runner = make_runner()
+    results = runner.run([str(number) for number in range(count)])
+    assert [result["value"] for result in results] == (list(range(count)) if kind is None else [None] * count)
+    assert {result["error"] and result["error"]["kind"] for result in results} == {kind}
+    assert len(runner.entries("cognet:action:python")) == (count if kind is None else 0)
+
+
 def test_a_value_that_refuses_is_null_with_its_reason(make_runner):
     runner = make_runner()
     result = runner.run(

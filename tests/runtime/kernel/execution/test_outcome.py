@@ -149,7 +149,12 @@ def test_many_small_names_are_bounded() -> None:
 
 def test_the_capsules_own_cut_stays() -> None:
     assert bounded(RunResult(ok=True, cut="stdout: 5 lines")).cut == "stdout: 5 lines"
+    assert bounded(RunResult(ok=True, cut="stdout: 5 characters left out")).cut == "stdout: 5 characters left out"
+    result = bounded(RunResult(ok=True, stdout=["x" * 50_000] * 2, cut="stdout: 1,000,000 characters left out"))
+    assert result.cut == "stdout: 1,060,042 characters left out"
+    assert "[... 1,060,042 characters cut ...]" in result.stdout[0]
     assert len(str(bounded(RunResult(ok=True, cut="x" * 1000)).cut)) == 256
+    assert bounded(RunResult(ok=True, cut="stdout: ,,, characters left out")).cut
 
 
 def test_an_error_of_the_kernel_is_an_exception_with_its_code() -> None:
