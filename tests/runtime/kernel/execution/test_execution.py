@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 from capsule.result import BlockError, RunResult
+from runtime.abi.errors import CallInvalid
+from runtime.abi.link import Call
 from runtime.abi.payloads import Interrupt
 from runtime.log.reader import LogReader
 
@@ -224,3 +226,21 @@ async def test_spans_without_code_or_values(bench, soon):
     assert all(wake_id == "w" and "secret" not in repr(data) for _, data, wake_id in bench.told)
     assert [data.error for _, data, _ in bench.told[3:]] == [None, "timeout", "interrupt"]
     assert all(data.took_us >= 0 for _, data, _ in bench.told[3:])
+
+
+@pytest.mark.parametrize(
+    ("args", "wake_id"),
+    [([], None), ([[], []], None), (["1"], None), ([{"1": 2}], None), ([["1"] * 65], None), ([["1"]], "w" * 65)],
+)
+async def test_a_call_that_no_brain_of_ours_makes_is_refused_before_anything(bench, args, wake_id):
+    with pytest.raises(CallInvalid):
+        await bench.execution.verbs["run"](Call(1, "run", args, wake_id), lambda _: None)
+    assert bench.entries() == []
+
+
+async def test_a_cursor_that_the_log_hasnt_reached_is_none(bench, soon):
+    run = asyncio.ensure_future(bench.execution.verbs["run"](Call(1, "run", [["1"]], "w", 10**12), lambda _: None))
+    await soon(bench.capsule.began.wait())
+    bench.capsule.settle_all()
+    await soon(run)
+    assert [entry.context.cursor for entry in bench.entries()] == [None, None]
