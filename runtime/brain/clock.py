@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
 import time
 from collections.abc import Callable
 from contextvars import Context
@@ -103,10 +102,8 @@ class Clocks:
         """Call ``callback`` every ``interval_s`` seconds; raises ``CallInvalid``, ``KernelStopping``."""
         if self._is_closed:
             raise KernelStopping("the kernel is shutting down; no clock is started any more", verb="every")
-        is_number = (
-            isinstance(interval_s, int | float) and not isinstance(interval_s, bool) and math.isfinite(interval_s)
-        )
-        if not is_number or not MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S:
+        is_number = isinstance(interval_s, int | float) and not isinstance(interval_s, bool)
+        if not (is_number and MIN_INTERVAL_S <= interval_s <= MAX_INTERVAL_S):
             raise CallInvalid(f"every() takes {MIN_INTERVAL_S} to {MAX_INTERVAL_S:.0f} seconds, not {interval_s!r}")
         if not callable(callback):
             raise CallInvalid(

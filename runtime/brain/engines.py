@@ -19,8 +19,9 @@ from runtime.abi.engines import (
     check_options,
     check_weight,
 )
-from runtime.abi.errors import CallInvalid, EngineRoleUnbound
+from runtime.abi.errors import CallInvalid, EngineRequestInvalid, EngineRoleUnbound
 from runtime.abi.ids import uuid7
+from runtime.abi.plain import check_plain
 
 Messages = Iterable[Message | Mapping[str, str]]
 
@@ -105,7 +106,7 @@ class TransformEngine(Handle):
 
     async def transform(self, value: Any) -> Any:
         """The engine's output for a plain value."""
-        check_weight(value)
+        _check_input(value)
         return await self._brain.call("engine.transform", [self.role, value], hear=_ignore)
 
     async def __call__(self, value: Any) -> Any:
@@ -270,7 +271,7 @@ class ResultStream:
 
     async def push(self, value: Any) -> None:
         """The next value; resolves when the engine has worked on it."""
-        check_weight(value)
+        _check_input(value)
         await self._say("push", value)
 
     def reset(self) -> None:
@@ -295,6 +296,15 @@ class ResultStream:
         if self._answer is None or self._closed:
             raise CallInvalid(f"{verb}: the stream isn't open")
         return self._engine.say(verb, self._name, *args)
+
+
+def _check_input(value: Any) -> None:
+    """Refuse what an engine couldn't be told as it is; bytes are fine, a number that isn't finite isn't."""
+    try:
+        check_plain(value, binary=True)
+    except ValueError as error:
+        raise EngineRequestInvalid(f"the request is no plain value: {error}") from error
+    check_weight(value)
 
 
 def _heard(future: asyncio.Future[Any]) -> None:

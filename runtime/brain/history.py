@@ -156,7 +156,7 @@ class Session:
         of the last of those, which names the range and its chain.
         """
         for cursor in (after, upto):
-            if cursor is not None and not isinstance(cursor, int):
+            if cursor is not None and (not isinstance(cursor, int) or isinstance(cursor, bool)):
                 raise CallInvalid(f"kernel.store.session.get takes whole numbers, not {cursor!r}")
         last = self._window.last_seq if upto is None else min(upto, self._window.last_seq)
         return History(

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from runtime.abi.clock import mono_us
-from runtime.abi.errors import EntryTypeUnknown
+from runtime.abi.errors import EntryInvalid, EntryTypeUnknown
+from runtime.abi.plain import check_plain
 from runtime.abi.telemetry import COGNET_MAY_EMIT, LogLine, Span, TelemetryEvent, check
 from runtime.brain.connection import Connection
 from runtime.brain.scope import Lifetime, current_scope, current_span, open_scope
@@ -35,10 +36,11 @@ class Narration:
                 f"kernel.emit takes {', '.join(f'{family}*' for family in COGNET_MAY_EMIT)}, not {type_!r}", type=type_
             )
         scope = open_scope()
-        plain = (
-            msgspec.to_builtins(data) if isinstance(data, msgspec.Struct) else data
-        )  # a struct made here is unchecked
-        self.tell(type_, check(type_, plain), wake_id=scope.life.wake_id if scope else None)
+        # A struct that the cognet made is unchecked.
+        checked = check(type_, msgspec.to_builtins(data) if isinstance(data, msgspec.Struct) else data)
+        if isinstance(checked, LogLine) and checked.facts:
+            _check_facts(type_, checked.facts)
+        self.tell(type_, checked, wake_id=scope.life.wake_id if scope else None)
 
     def report(self, message: str, *, level: str = "error", wake_id: str | None = None) -> None:
         """A diagnostic line of the brain itself."""
@@ -48,6 +50,13 @@ class Narration:
         """What numbers the caller's spans: its wake or hook, or all that happens outside."""
         scope = current_scope.get()
         return scope.life if scope is not None else self._outside
+
+
+def _check_facts(type_: str, facts: dict[str, Any]) -> None:
+    try:
+        check_plain(facts)
+    except ValueError as error:
+        raise EntryInvalid(f"{type_}: facts: {error}", type=type_) from error
 
 
 class OpenSpan:

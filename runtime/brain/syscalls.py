@@ -11,6 +11,7 @@ import msgspec
 from capsule.scope import AxonScope
 from runtime.abi.errors import (
     CallInvalid,
+    EntryTooLarge,
     KernelStopping,
     StoreKeyUndeclared,
     StoreValueInvalid,
@@ -18,6 +19,7 @@ from runtime.abi.errors import (
 )
 from runtime.abi.faults import bounded
 from runtime.abi.link import Welcome
+from runtime.abi.plain import check_plain
 from runtime.brain.clock import Clocks
 from runtime.brain.connection import Connection
 from runtime.brain.engines import handle, has
@@ -67,9 +69,13 @@ class Syscalls:
         """Resolves when durable."""
         self._check_key(key)
         try:
+            check_plain(value)
+        except ValueError as error:
+            raise StoreValueInvalid(f"the store can't keep this under {key!r}: {error}", key=key) from error
+        try:
             await self._call("store.set", [key, value])
-        except CallInvalid as error:
-            raise StoreValueInvalid(f"the store can't keep this under {key!r}: {error.message}", key=key) from error
+        except EntryTooLarge as error:
+            raise StoreValueInvalid(f"{key!r}: {error.message}", key=key) from error
 
     async def base(self) -> str:
         """The rendered identity."""

@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import msgspec
 from capsule.errors import AxonError
 from runtime.abi.errors import StorageFailed, StoreKeyUndeclared, StoreValueInvalid
 from runtime.abi.link import Call
+from runtime.abi.plain import check_plain
 from runtime.config.store import SESSION
 from runtime.durable.files import make_folder, write_durable
 from runtime.kernel.brain_link import Verb, arguments
@@ -90,7 +90,7 @@ class Store:
         try:
             kept = msgspec.json.decode(path.read_bytes(), type=Kept)
             value = msgspec.convert(kept.value, kind)
-            _check_plain(value)
+            check_plain(value)
         except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
             return None  # the doctrine of a cache: rebuild, don't crash
         # A value of another session stands on a log that can't be asked here; its own key would say {session}.
@@ -124,7 +124,7 @@ class Store:
 def _encoded(key: str, value: Any, kind: Any) -> msgspec.Raw:
     """The value as it will lie in the file; ``StoreValueInvalid`` for what wouldn't come back as it was."""
     try:
-        _check_plain(value)
+        check_plain(value)
         msgspec.convert(value, kind)
         encoded = msgspec.json.encode(value)
     except (msgspec.ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -132,24 +132,3 @@ def _encoded(key: str, value: Any, kind: Any) -> msgspec.Raw:
     if len(encoded) > MAX_BYTES:
         raise StoreValueInvalid(f"the value for {key!r} has {len(encoded)} bytes, more than {MAX_BYTES}", key=key)
     return msgspec.Raw(encoded)
-
-
-def _check_plain(value: Any) -> None:
-    """JSON would turn these into something else in silence: NaN into null, bytes into text, 1 as a key into "1"."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case float() as number if not isfinite(number):
-                raise ValueError(f"{number} isn't finite")
-            case int() as number if not -(2**63) <= number < 2**64:
-                raise ValueError("a whole number has at most 64 bits")
-            case dict() as table:
-                if other := next((name for name in table if not isinstance(name, str)), None):
-                    raise TypeError(f"the key {other!r:.60} is no text")
-                waiting.extend(table.values())
-            case list() | tuple() as items:
-                waiting.extend(items)
-            case None | bool() | int() | float() | str():
-                pass
-            case other:
-                raise TypeError(f"{type(other).__name__} is no plain value")

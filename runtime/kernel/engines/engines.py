@@ -206,6 +206,8 @@ class Engines:
 
     def _stream(self, stream: str) -> Request:
         request = self._streams.get(stream)
+        if self._stopping:
+            raise KernelStopping("the kernel is shutting down; no engine is asked any more", verb="engine")
         if request is None:
             raise CallInvalid(f"there is no open stream {stream[:80]!r}", verb="engine.push")
         return request

@@ -64,9 +64,9 @@ async def test_periods_missed_whole_are_skipped_and_counted(kernel_of, lines):
     """
     )
     await kernel.start()
-    missed = await kernel.until(link.Missed)
-    assert missed.reason == "clock"
-    assert missed.count >= 4
+    # A busy machine may have missed one before that.
+    await kernel.until(lambda: sum(missed.count for missed in kernel.all(link.Missed)) >= 4)
+    assert {missed.reason for missed in kernel.all(link.Missed)} == {"clock"}
     await kernel.until(link.Ended, 3)
 
 

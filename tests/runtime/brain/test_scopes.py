@@ -1,7 +1,5 @@
 """Where each verb works: in a wake or hook all of them, outside only those that need no wake."""
 
-import pytest
-
 from runtime.abi import link
 
 OUTSIDE = """
@@ -160,81 +158,3 @@ async def test_spawning_on_an_ended_wake_is_refused(kernel_of, lines):
     await kernel.start()
     await kernel.until(link.Ended, 2)
     assert lines == [("spawn", "SYSCALL_OUTSIDE_WAKE")]
-
-
-CHECKS = """
-    import builtins
-    @on("boot")
-    async def first():
-        try:
-            result = {call}
-            if hasattr(result, "__await__"): await result
-            builtins.seen.append("fine")
-        except errors.AxonError as error:
-            builtins.seen.append(error.code)
-    @loop
-    async def think(wake): wake.stop()
-"""
-
-
-@pytest.mark.parametrize(
-    ("call", "code"),
-    [
-        ("kernel.output('cognet:output:text', {'channel': 'a'})", "ENTRY_INVALID"),
-        ("kernel.output('cognet:output:text', {'channel': 'a', 'content': object()})", "CALL_INVALID"),
-        ("kernel.output('cognet:output:text', {'channel': 'a', 'content': '\\ud800'})", "CALL_INVALID"),
-        ("kernel.output('cognet:output:text', {'channel': 'a', 'content': 'x' * 20_000_000})", "ENTRY_TOO_LARGE"),
-        ("kernel.output(1, {})", "CALL_INVALID"),
-        ("kernel.store.get('undeclared')", "STORE_KEY_UNDECLARED"),
-        ("kernel.store.set('undeclared', 1)", "STORE_KEY_UNDECLARED"),
-        ("kernel.store.get(['checkpoint'])", "STORE_KEY_UNDECLARED"),
-        ("kernel.store.set('checkpoint', {'a': object()})", "STORE_VALUE_INVALID"),
-        ("kernel.store.set('checkpoint', {'a': 2**70})", "STORE_VALUE_INVALID"),
-        ("kernel.knowledge.list(match=3)", "CALL_INVALID"),
-        ("kernel.knowledge.list(limit=-1)", "CALL_INVALID"),
-        ("kernel.knowledge.list(limit=1.5)", "CALL_INVALID"),
-        ("kernel.knowledge.list(limit=True)", "CALL_INVALID"),
-        ("kernel.knowledge.list(limit=2**70)", "fine"),
-        ("kernel.knowledge.read(b'a')", "CALL_INVALID"),
-        ("kernel.knowledge.read('\\ud800')", "KNOWLEDGE_ESCAPE"),
-        ("kernel.knowledge.read('x' * 20_000_000)", "KNOWLEDGE_ESCAPE"),
-        ("kernel.knowledge.read('absent')", "KNOWLEDGE_NOT_FOUND"),
-        ("kernel.knowledge.write('a', b'bytes')", "CALL_INVALID"),
-        ("kernel.knowledge.write('a', None)", "CALL_INVALID"),
-        ("kernel.knowledge.write('a', '\\ud800')", "CALL_INVALID"),
-        ("kernel.knowledge.write('a', 'x' * 20_000_000)", "KNOWLEDGE_TOO_LARGE"),
-        ("kernel.knowledge.write('a', 'b')", "fine"),
-        ("kernel.knowledge.remove(None)", "CALL_INVALID"),
-        ("kernel.knowledge.remove('absent')", "fine"),
-        ("kernel.fault(code=1, message='b')", "CALL_INVALID"),
-        ("kernel.fault(code='A', message=None)", "CALL_INVALID"),
-        ("kernel.fault(code='A', message='b', excerpt=0)", "CALL_INVALID"),
-        ("kernel.fault(code='A', message='\\ud800')", "CALL_INVALID"),
-        ("kernel.fault(code='A', message='b' * 20_000_000, excerpt='c' * 20_000_000)", "fine"),
-        ("kernel.emit('cognet:stimulus:text', {'message': 'forged'})", "ENTRY_TYPE_UNKNOWN"),
-        ("kernel.emit('cognet:tick:start', {'span': 1})", "ENTRY_TYPE_UNKNOWN"),
-        ("kernel.emit('kernel:boot', {})", "ENTRY_TYPE_UNKNOWN"),
-        ("kernel.emit('cognet:log:shout', {'message': 'x'})", "ENTRY_TYPE_UNKNOWN"),
-        ("kernel.emit('cognet:log:info', {'massage': 'x'})", "ENTRY_INVALID"),
-        ("kernel.emit('cognet:log:info', {'message': 'x' * 9000})", "ENTRY_INVALID"),
-        ("kernel.emit('cognet:log:info', {'message': 'x', 'facts': {'a': object()}})", "CALL_INVALID"),
-        ("kernel.emit('cognet:log:info', {'message': 'x', 'facts': {'a': 'x' * 40_000}})", "ENTRY_TOO_LARGE"),
-        ("kernel.emit(None, {})", "ENTRY_TYPE_UNKNOWN"),
-        ("phase('')", "CALL_INVALID"),
-        ("phase('x' * 129)", "CALL_INVALID"),
-        ("system(3)", "CALL_INVALID"),
-        ("every(0, kernel.wake)", "CALL_INVALID"),
-        ("every(float('nan'), kernel.wake)", "CALL_INVALID"),
-        ("every('1', kernel.wake)", "CALL_INVALID"),
-        ("every(1, 'not a function')", "CALL_INVALID"),
-        ("kernel.store.session.get(after='1')", "CALL_INVALID"),
-        ("kernel.store.session.get(upto=1.5)", "CALL_INVALID"),
-        ("kernel.store.get('checkpoint')", "fine"),
-        ("kernel.store.set('checkpoint', {'a': [1, 2.5, None, True, 'x']})", "fine"),
-    ],
-)
-async def test_arguments_are_checked_where_they_are_given(kernel_of, lines, call, code):
-    kernel = kernel_of(CHECKS.format(call=call))
-    await kernel.start()
-    assert lines == [code]
-    assert not kernel.brain.done()
