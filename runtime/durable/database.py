@@ -71,6 +71,17 @@ def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
     return connection
 
 
+def copy_back(connection: apsw.Connection) -> None:
+    """Copy what an ended process left in the write-ahead log into the database, so that the next commit begins it anew.
+
+    SQLite would write on right behind the last commit that holds, into the very block in which that one ends: the
+    repeated frame that ``psow=0`` puts between them isn't synced to its end, so a cut may have taken it. A second cut,
+    during that write, could turn the block to garbage and take what was acknowledged. Call it before writing anything
+    on a connection that was opened after an eviction. Raises ``apsw.Error``.
+    """
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+
 @contextmanager
 def one_view(connection: apsw.Connection) -> Iterator[None]:
     """All that is read inside is of one moment; keep it short, since the write-ahead log can't shrink meanwhile."""

@@ -14,7 +14,7 @@ from runtime.abi.entries import EntryContext, PythonActionEntry, decode
 from runtime.abi.errors import LogDamaged, SessionLocked, StorageFailed
 from runtime.abi.link import Row
 from runtime.abi.payloads import ActionError, ActionResult, SystemMessage
-from runtime.durable.database import open_writer
+from runtime.durable.database import copy_back, open_writer
 from runtime.durable.files import make_folder, write_durable
 from runtime.durable.gates import check_file_system, check_sqlite
 from runtime.durable.locks import FileLock
@@ -157,7 +157,8 @@ def _settle_segments(
 def _open_checked(path: Path, context: EntryContext, settings: LogSettings) -> apsw.Connection:
     connection = open_writer(path, vfs=settings.vfs)
     try:
-        if schema.is_empty(connection):
+        new = schema.is_empty(connection)
+        if new:
             if _was_used(path):
                 raise LogDamaged("the log is empty, and this session was written before", seq=1)
             schema.create(connection, agent_id=context.agent_id, session_id=context.session_id)
@@ -166,6 +167,8 @@ def _open_checked(path: Path, context: EntryContext, settings: LogSettings) -> a
         schema.complete(connection)
         inspection.inspect(connection, window=settings.window_entries)
         read_marks(connection)
+        if not new:
+            copy_back(connection)
     except BaseException:
         connection.close(True)
         raise

@@ -12,7 +12,7 @@ import apsw
 
 from runtime.abi.clock import wall_ms
 from runtime.abi.errors import StorageFailed
-from runtime.durable.database import open_reader, open_writer, shm_path, wal_path
+from runtime.durable.database import copy_back, open_reader, open_writer, shm_path, wal_path
 from runtime.durable.files import rename_durable
 from runtime.durable.space import free_bytes
 from runtime.media.ring import MAX_AGE_S, ref_of
@@ -160,6 +160,7 @@ class DiskRing:
     def _open_database(self) -> apsw.Connection:
         connection = open_writer(self._path, vfs=self._vfs)
         try:
+            copy_back(connection)
             connection.execute(_SCHEMA)
             self._disk_bytes = connection.execute("SELECT ifnull(sum(size), 0) FROM blob").get
         except BaseException:

@@ -13,8 +13,8 @@ import pytest
 from runtime.abi.entries import decode
 from runtime.durable import database
 from runtime.durable.crashes import State, states
-from runtime.durable.faults import Recorder
-from runtime.log import chain, storage
+from runtime.durable.faults import Operation, Recorder
+from runtime.log import chain, recovery, storage
 from runtime.log.log import Log
 from runtime.log.settings import Mark
 from runtime.media import disk
@@ -61,13 +61,17 @@ async def write(log: Log, recorder: Recorder, *, commits: int, media: MediaRing 
     recorder.note((acknowledged, acknowledged))
 
 
-def problem(state: State, folder: Path, *, media: bool = False) -> str | None:
-    """What is wrong with the state after SQLite recovered it; None when every promise holds."""
-    acknowledged, begun = state.note or (0, 0)
+def lay_out(state: State, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for name, image in state.files.items():
         (folder / name).write_bytes(image)
+
+
+def problem(state: State, folder: Path, *, media: bool = False) -> str | None:
+    """What is wrong with the state after SQLite recovered it; None when every promise holds."""
+    acknowledged, begun = state.note or (0, 0)
+    lay_out(state, folder)
     try:
         connection = apsw.Connection(str(folder / "log.db"))
     except apsw.Error as error:
@@ -196,11 +200,41 @@ async def test_recovery_may_be_cut_anywhere_and_is_repeated(
     await again.close(clean=True)
     for state in states(recorder.operations, before=before):
         cut = folder.parent / "cut"
-        shutil.rmtree(cut, ignore_errors=True)
-        cut.mkdir()
-        for name, image in state.files.items():
-            (cut / name).write_bytes(image)
+        lay_out(state, cut)
         resumed = open_log(cut)
         rows = resumed.page(after=0, upto=10)
         assert rows.bodies.count(b'"cognet:action:result"') == 1, (state.cut, state.operation)
         await resumed.close(clean=True)
+
+
+async def lost_by_a_second_cut(folder: Path, open_log: Callable[..., Log], recorder: Recorder) -> list[str]:
+    """Cut, boot, and cut again while that boot writes: each time the block that it was writing turns to noise."""
+    await write(open_log(folder, vfs="axon-test-recorder"), recorder, commits=12)
+    first, wrong = list(recorder.operations), []
+    for state in states(first, cuts=("dropped",)):
+        acknowledged, begun = state.note or (0, 0)
+        session = folder.parent / "again"
+        lay_out(state, session)
+        if not acknowledged or "log.db-wal" not in state.files:
+            continue
+        recorder.operations.clear()
+        again = open_log(session, vfs="axon-test-recorder")
+        await again.close(clean=False)
+        recorder.operations.insert(0, Operation("note", note=(acknowledged, begun + 1)))
+        for second in states(recorder.operations[:4], before=state.files, cuts=("garbage",)):
+            if found := problem(second, folder.parent / "cut"):
+                wrong.append(f"{state.operation}, {second.operation}: {found}")
+    return wrong
+
+
+async def test_a_second_cut_during_recovery_takes_nothing_acknowledged(
+    folder: Path, open_log: Callable[..., Log], recorder: Recorder
+) -> None:
+    assert await lost_by_a_second_cut(folder, open_log, recorder) == []
+
+
+async def test_control_a_boot_that_writes_behind_the_last_commit_loses_it_in_a_second_cut(
+    folder: Path, open_log: Callable[..., Log], recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "copy_back", lambda _connection: None)
+    assert any("lost" in p for p in await lost_by_a_second_cut(folder, open_log, recorder))
