@@ -1,6 +1,6 @@
 # Axon Edge. `make run` runs the rover, `make test` the tests; both set up what they need the first time.
 #   make run [FOR=20s] [SUMMARY=out.json] [AGENT=examples/rover]
-#   make test   make lint   make bench   make setup   make clean
+#   make test   make lint   make bench   make setup   make clean   make plug [N=200]
 
 AGENT   ?= examples/rover
 VENV    := .venv
@@ -11,7 +11,7 @@ PYTHON  ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
              $$name -c '$(FITS)' >/dev/null 2>&1 && { echo $$name; break; }; done)
 READY   := $(VENV)/.ready
 
-.PHONY: run test lint bench setup check-system clean
+.PHONY: run test lint bench plug setup check-system clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +31,9 @@ lint: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m bench $(ARGS)
+
+plug: $(READY)
+	@$(BIN)/python -m plug --cuts $(or $(N),200) $(ARGS)
 
 setup: $(READY)
 
