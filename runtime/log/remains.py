@@ -14,7 +14,6 @@ from runtime.log import catalog, inventory, segment
 from runtime.log.archive import FOLDER
 from runtime.log.catalog import Catalog, Floor, Gap, Sealed
 from runtime.log.chain import GENESIS, Raw
-from runtime.log.segment import BLOCK_ENTRIES
 
 
 class Remains(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +58,7 @@ def newest_rows(session: Path, segments: list[Sealed]) -> list[Raw]:
         return []
     path = session / FOLDER / segments[-1].name
     footer = segment.read_footer(path)
-    seqs = range(footer.first, footer.last + 1, BLOCK_ENTRIES)
+    seqs = range(footer.first, footer.last + 1, footer.block_entries)
     return [row for seq in seqs for row in segment.read_block(path, footer, seq).raws()]
 
 
