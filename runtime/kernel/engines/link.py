@@ -49,9 +49,9 @@ class WorkerLink(asyncio.Protocol):
         try:
             for payload in self._splitter.feed(data):
                 self._take(payload)
-        except (AxonError, msgspec.MsgspecError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever a worker's bytes can cause ends that worker alone
             self.close()
-            refusal = error if isinstance(error, AxonError) else FrameInvalid(f"an engine worker sent {error}"[:500])
+            refusal = error if isinstance(error, AxonError) else FrameInvalid(f"an engine worker sent {error!r}"[:500])
             self._events.refused(refusal)
 
     def _take(self, payload: bytes) -> None:

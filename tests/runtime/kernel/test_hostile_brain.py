@@ -7,12 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from runtime.abi.entries import decode
+from runtime.log.reader import LogReader
 from runtime.log.verify import verify
 
 from .conftest import Agent, until
 
 MakeAgent = Callable[..., Agent]
-RESTARTED = ["garbage", "deep", "ordinal", "missed", "forged event", "close", "exit", "never read"]
+FORGERIES = ["garbage", "deep", "ordinal", "missed", "forged event"]
+RESTARTED = [*FORGERIES, "close", "exit", "never read"]
 SURVIVED = ["settle", "settle far", "blank", "load failed", "memory", "print", "threads", "flood", "store"]
 
 
@@ -29,12 +31,18 @@ def goes_on(agent: Agent) -> None:
         decode(row.body, row.seq)
 
 
+def refusals(agent: Agent) -> list[str]:
+    """What was recorded of a peer that broke its protocol."""
+    return [event.data["code"] for event in LogReader(agent.session).telemetry(types=["kernel:link:refused"])]
+
+
 @pytest.mark.parametrize("harm", RESTARTED)
 def test_it_is_restarted(make_agent: MakeAgent, harm: str) -> None:
     agent = make_agent("hostile", sensors=False, config="[brain]\nheartbeat_s = 0.5").start(sandbox=True)
     agent.ask("say", text=harm)
     until(lambda: agent.restarts("brain") >= 1, "the brain is restarted")
     goes_on(agent)
+    assert bool(refusals(agent)) == (harm in FORGERIES)
 
 
 @pytest.mark.parametrize("harm", SURVIVED)
@@ -52,3 +60,10 @@ def test_a_flood_of_store_calls_is_refused_and_told(make_agent: MakeAgent) -> No
     )
     assert int(told[0].content) > 100  # type: ignore[union-attr]
     assert agent.stop() == 0
+
+
+def test_garbage_on_the_page_socket_is_cut_off_and_recorded(make_agent: MakeAgent) -> None:
+    agent = make_agent("hostile", sensors=False).start(sandbox=True)
+    agent.ask("say", text="garbage for pages")
+    goes_on(agent)
+    assert refusals(agent) == ["FRAME_INVALID"]

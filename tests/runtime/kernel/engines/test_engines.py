@@ -335,3 +335,19 @@ async def test_a_request_that_stays_waits_for_no_disk(world):
     world.start()
     await world.within(world.generate("count"))
     assert not world.log.waits
+
+
+async def test_a_worker_that_talks_nonsense_is_ended_and_recorded_and_the_next_request_works(world):
+    world.start()
+    pieces: list[Any] = []
+    hanging = world.ask("generate", "main", [{"role": "user", "content": "hang"}], {}, pieces=pieces)
+    await world.until(lambda: pieces)
+    first = world.pid()
+    link = world.engines._workers["main"]._link
+    assert link
+    link.data_received(b"\xff" * 64)
+    with pytest.raises(EngineFailed):
+        await world.within(hanging)
+    assert [data.code for type_, data, _ in world.told if type_ == "kernel:link:refused"] == ["FRAME_INVALID"]
+    assert await world.within(world.generate("count"))
+    assert world.pid() != first

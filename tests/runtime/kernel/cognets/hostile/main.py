@@ -11,7 +11,7 @@ import msgspec
 
 from runtime import every, kernel, loop, on
 
-LINK = int(sys.argv[1]) if len(sys.argv) > 2 else -1
+LINK, PAGES = map(int, sys.argv[1:3]) if len(sys.argv) > 2 else (-1, -1)
 
 
 def send(*frames):
@@ -42,6 +42,7 @@ def never_read():
 
 HARMS = {
     "garbage": lambda: os.write(LINK, b"\xff" * 64),
+    "garbage for pages": lambda: os.write(PAGES, b"\xff" * 64),
     "deep": lambda: send(b"\x91" * 100_000),
     "settle": lambda: send(["Call", 1, "settle", [-5], None, None]),
     "settle far": lambda: send(["Call", 1, "settle", [10**15], None, None]),
