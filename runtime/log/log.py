@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from bisect import bisect_right, insort
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
@@ -40,6 +39,7 @@ from runtime.log.settings import (
     State,
 )
 from runtime.log.storage import Storage
+from runtime.log.waiting import Told, Waiting
 from runtime.log.writer import Writer
 
 
@@ -107,8 +107,7 @@ class Log:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._backlog_bytes = 0
         self._reserve_bytes = 0  # of entries since the disk is full
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []  # by seq, then as they were asked for
-        self._asked = 0
+        self._waiting = Waiting()
         self._turn = Batch()  # admitted in this turn of the loop
         self._urgent = False
         self._handing_over = False
@@ -196,17 +195,17 @@ class Log:
     def durable(self, seq: int) -> asyncio.Future[None]:
         """Resolves when the entry is on the disk; ``StorageFailed`` when the storage failed, at once if it has."""
         future: asyncio.Future[None] = (self._loop or asyncio.get_running_loop()).create_future()
-        if seq <= self.durable_seq:
-            future.set_result(None)
-        elif self.state == "failed":
-            future.set_exception(self._failure())
-        else:
-            self._asked += 1
-            if not self._waiting or self._waiting[-1][0] <= seq:
-                self._waiting.append((seq, self._asked, future))
-            else:
-                insort(self._waiting, (seq, self._asked, future))
+        self.when_durable(seq, lambda error: _resolve(future, error))
         return future
+
+    def when_durable(self, seq: int, told: Told) -> None:
+        """``durable`` without a turn of the loop between: ``told`` is called where it becomes known, perhaps now."""
+        if seq <= self.durable_seq:
+            told(None)
+        elif self.state == "failed":
+            told(self._failure())
+        else:
+            self._waiting.add(seq, told)
 
     def tell(self, event: TelemetryEvent) -> None:
         """Keep a telemetry event; it is stored with a later commit of entries. Any thread."""
@@ -290,7 +289,7 @@ class Log:
             await self._ended.wait()
             await asyncio.to_thread(self._sealing.join)
         self._readers.close()
-        self._fail_waiting(KernelStopping("the log closed before this was durable"))
+        self._waiting.fail(KernelStopping("the log closed before this was durable"))
         self._lock.release()
 
     def _hand_over_soon(self) -> None:
@@ -313,18 +312,14 @@ class Log:
         rows = self._projection.after(self.durable_seq, seq - self.durable_seq)
         self._backlog_bytes -= size_bytes
         self.durable_seq = seq
-        cut = bisect_right(self._waiting, seq, key=_seq_of)
-        for _, _, future in self._waiting[:cut]:
-            if not future.done():  # its caller may have been cancelled
-                future.set_result(None)
-        del self._waiting[:cut]
+        self._waiting.settle(seq)
         self._projection.trim(seq)
         self.on_durable(rows)
 
     def _change(self, state: State, reason: str) -> None:
         self.state, self.reason = state, reason
         if state == "failed":
-            self._fail_waiting(self._failure())
+            self._waiting.fail(self._failure())
         self.on_state(state, reason)
 
     def _retire(self, last: int) -> None:
@@ -346,12 +341,6 @@ class Log:
         self.low_space = low
         self.on_space(low)
 
-    def _fail_waiting(self, error: AxonError) -> None:
-        waiting, self._waiting = self._waiting, []
-        for _, _, future in waiting:
-            if not future.done():
-                future.set_exception(error)
-
     def _failure(self) -> StorageFailed:
         return StorageFailed(f"the log can't be written: {self.reason}", state=self.state)
 
@@ -365,8 +354,13 @@ def _seal_settings(settings: LogSettings) -> SealSettings:
     )
 
 
-def _seq_of(waiting: tuple[int, int, asyncio.Future[None]]) -> int:
-    return waiting[0]
+def _resolve(future: asyncio.Future[None], error: AxonError | None) -> None:
+    if future.done():
+        return  # its caller was cancelled
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
 
 
 def _post(post: Callable[..., object], callback: Callable[..., None], *args: object) -> None:

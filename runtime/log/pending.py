@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from runtime.abi.link import Row
@@ -41,67 +41,80 @@ class Batch:
 
 
 class Pending:
-    """One batch that grows, and a bell for the writer."""
+    """One batch that grows. Any thread may add, nudge and close; the rest is for the writer's."""
 
     def __init__(self, *, interval_s: float) -> None:
         self._interval_s = interval_s
-        self._bell = threading.Condition()
-        self._batch = Batch()
-        self._due: float | None = None  # when the batch may be written, by the monotonic clock
-        self._waiting = False
-        self._nudged = False
+        self._arrivals: SimpleQueue[tuple[Batch, bool] | None] = SimpleQueue()  # with whether it is urgent; or a nudge
+        self._batch: Batch | None = None
+        self._due = 0.0  # when the batch may be written, by the monotonic clock
         self.at_least_s = 0.0  # commits are held for so long, whatever the interval
         self.closed = False
 
     def add(self, batch: Batch, *, urgent: bool) -> None:
         """Queue entries; ``urgent`` ones, and all that wait with them, are written at once."""
-        with self._bell:
-            self._batch.join(batch)
-            if self._due is None or urgent:
-                hold_s = max(self._interval_s, self.at_least_s)
-                self._due = 0.0 if urgent or not hold_s else time.monotonic() + hold_s
-                if self._waiting:
-                    self._bell.notify()
+        self._arrivals.put((batch, urgent))
 
     def nudge(self) -> None:
         """Let a writer that waits look at what else there is to do."""
-        with self._bell:
-            self._nudged = True
-            self._bell.notify()
+        self._arrivals.put(None)
 
     def close(self) -> None:
         """Let the writer take what is left, then end."""
-        with self._bell:
-            self.closed = True
-            self._bell.notify()
+        self.closed = True
+        self._arrivals.put(None)
 
     def take(self, wait_s: float | None = None) -> Batch | None:
         """All that is due, once something is; None after ``wait_s`` without, a nudge, or when closed and empty."""
         give_up = None if wait_s is None else time.monotonic() + wait_s
-        with self._bell:
-            while not self._ready():
-                if self.closed:
-                    return None
-                now = time.monotonic()
-                if self._nudged or (give_up is not None and now >= give_up):
-                    self._nudged = False
-                    return None
-                times = [t - now for t in (give_up, self._due) if t is not None]
-                self._waiting = True
-                self._bell.wait(max(min(times), 0.0) if times else None)
-                self._waiting = False
-            batch, self._batch, self._due = self._batch, Batch(), None
-            return batch
+        nudged = self._collect()
+        while not self._ready():
+            now = time.monotonic()
+            if self.closed or nudged or (give_up is not None and now >= give_up):
+                return None
+            due = None if self._batch is None else self._due
+            times = [t - now for t in (give_up, due) if t is not None]
+            nudged = self._wait(max(min(times), 0.0) if times else None)
+        batch, self._batch = self._batch, None
+        return batch
 
     def pause(self, seconds: float) -> None:
         """Sleep, but not through a close."""
-        with self._bell:
-            if not self.closed:
-                self._bell.wait_for(lambda: self.closed, seconds)
+        until = time.monotonic() + seconds
+        while not self.closed and (left_s := until - time.monotonic()) > 0:
+            self._wait(left_s)
 
     def __bool__(self) -> bool:
         """Whether anything waits."""
-        return self._due is not None
+        return self._batch is not None or not self._arrivals.empty()
 
     def _ready(self) -> bool:
-        return self._due is not None and (self.closed or time.monotonic() >= self._due)
+        return self._batch is not None and (self.closed or time.monotonic() >= self._due)
+
+    def _wait(self, seconds: float | None) -> bool:
+        """Until something arrives, or so long; whether it was a nudge."""
+        try:
+            arrival = self._arrivals.get(timeout=seconds)
+        except Empty:
+            return False
+        return self._take_in(arrival) | self._collect()
+
+    def _collect(self) -> bool:
+        """Take in all that has arrived; whether a nudge was among it."""
+        nudged = False
+        while not self._arrivals.empty():
+            nudged |= self._take_in(self._arrivals.get())
+        return nudged
+
+    def _take_in(self, arrival: tuple[Batch, bool] | None) -> bool:
+        if arrival is None:
+            return True
+        batch, urgent = arrival
+        hold_s = 0.0 if urgent else max(self._interval_s, self.at_least_s)
+        due = time.monotonic() + hold_s if hold_s else 0.0
+        if self._batch is None:
+            self._batch, self._due = batch, due
+        else:
+            self._batch.join(batch)
+            self._due = min(self._due, due)
+        return False
