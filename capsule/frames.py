@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -39,8 +39,14 @@ class FrameSplitter:
         self._buffer = bytearray()
         self._max_bytes = max_bytes
 
-    def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yield every payload that is complete now; raises ``FrameInvalid`` for an oversize length."""
+    def feed(self, piece: bytes) -> Iterable[bytes]:
+        """Every payload that is complete now, in order; raises ``FrameInvalid`` at an oversize length."""
+        rest = len(piece) - LENGTH.size
+        if not self._buffer and 0 <= rest <= self._max_bytes and LENGTH.unpack_from(piece)[0] == rest:
+            return (piece[LENGTH.size :],)  # mostly a message comes alone and whole
+        return self._split(piece)
+
+    def _split(self, piece: bytes) -> Iterator[bytes]:
         self._buffer += piece
         start, end = 0, len(self._buffer)
         try:

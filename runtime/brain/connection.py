@@ -54,6 +54,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports don't inherit from asyncio's
+        self._transport.set_write_buffer_limits(0)  # so that uvloop writes at once, not at the end of the turn
         self._transport.write(frame(_encoder.encode(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))))
 
     def data_received(self, data: bytes) -> None:
@@ -147,7 +148,10 @@ class Connection(asyncio.Protocol):
         if self.lost.done():
             raise BrainLost(f"kernel.{verb}: {self.lost.result().message}")
         number = self._last_call + 1
+        is_first = not self._flushing
         self.send(Call(number, verb, args, wake_id, cursor))
+        if is_first:
+            self._write()  # a lone call doesn't wait for the end of the turn; those that follow it in this turn do
         self._last_call = number
         future = self._calls[number] = self._loop.create_future()
         if hear is not None:
@@ -183,6 +187,9 @@ class Connection(asyncio.Protocol):
     def flush(self) -> None:
         """Write all that is queued; telemetry waits while the kernel doesn't read."""
         self._flushing = False
+        self._write()
+
+    def _write(self) -> None:
         frames = _taken(self._frames, len(self._frames))
         while self._events and not self._paused:
             frames.append(frame(_encoder.encode(("Told", _taken(self._events, TOLD_BATCH)))))

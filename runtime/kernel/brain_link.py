@@ -46,8 +46,11 @@ from runtime.log.log import Log
 MAX_UNREAD_BYTES = 8 * 1024 * 1024
 MESSAGES_A_TURN = 128
 MAX_CALLS = 256
-GREETING_ROWS = 32  # of at most 256 KB each: a frame has its limit
+ECHO_S = 0.002
+"""An output's own row waits for its reply, or for a row that can't wait, but no longer than this."""
+ROWS_A_FRAME = 32  # of at most 256 KB each: a frame has its limit
 TICKS = "cognet:tick:"
+OUTPUT_TYPES = tuple(type_ for type_ in PAYLOAD_CLASSES if type_.startswith(OUTPUT_PREFIX))
 
 Verb = Callable[[Call, Callable[[Any], None]], Awaitable[Any]]
 """Serves one call: given the call and what sends a ``Part`` of its answer, it returns the answer.
@@ -96,6 +99,8 @@ class BrainLink(asyncio.Protocol):
         self._decoder = msgspec.msgpack.Decoder(FromBrain)
         self._transport: asyncio.Transport | None = None
         self._outgoing: list[Row] = []
+        self._flushing: asyncio.Handle | None = None
+        self._echoing: asyncio.TimerHandle | None = None
         self._greeted = False
         self._serving_calls: dict[int, asyncio.Task[None]] = {}
         self.heard_us = self.began_us = mono_us()
@@ -110,6 +115,7 @@ class BrainLink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello; the rest waits for the brain's own."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports don't inherit from asyncio's
+        self._transport.set_write_buffer_limits(0)  # so that uvloop writes at once, not at the end of the turn
         self._write(Hello(protocol=LINK_PROTOCOL, pid=os.getpid()))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's own signature)
@@ -185,12 +191,17 @@ class BrainLink(asyncio.Protocol):
     # -- entries -----------------------------------------------------------------------------------
 
     def stream(self, rows: list[Row]) -> None:
-        """Entries were admitted; what comes in one turn of the loop goes out as one message."""
+        """Entries were admitted; what comes in one turn of the loop goes out together."""
         if not self._greeted or self._transport is None:
             return  # the welcome will carry them
-        if not self._outgoing:
-            asyncio.get_running_loop().call_soon(self._flush)
         self._outgoing += rows
+        if self._flushing is not None:
+            return
+        loop = asyncio.get_running_loop()
+        if not rows[0].type.startswith(OUTPUT_PREFIX):
+            self._flushing = loop.call_soon(self._flush)
+        elif self._echoing is None:
+            self._echoing = loop.call_later(ECHO_S, self._flush)
 
     def tell(self, message: Retired | Scoped | Engines) -> None:
         """The brain's situation has changed; one that wasn't welcomed yet hears it in the welcome."""
@@ -198,9 +209,17 @@ class BrainLink(asyncio.Protocol):
             self._write(message)
 
     def _flush(self) -> None:
+        entries = self._take_outgoing()
+        if entries and self._transport:
+            self._transport.write(entries)
+
+    def _take_outgoing(self) -> bytes:
+        """What waits to be streamed, as a frame; nothing for a brain that is drowning: it will be ended."""
+        if self._echoing is not None:
+            self._echoing.cancel()
+        self._echoing = self._flushing = None
         rows, self._outgoing = self._outgoing, []
-        if rows and self._transport and not self.drowning:
-            self._write(Entries(rows))
+        return b"" if self.drowning else self._framed_entries(rows)
 
     # -- messages ----------------------------------------------------------------------------------
 
@@ -210,11 +229,11 @@ class BrainLink(asyncio.Protocol):
             return
         message = self._decoder.decode(payload)
         match message:
+            case Call():  # first: somebody waits for its answer
+                self._call(message)
             case Told():
                 for event in message.events:
                     self._narrate(event)
-            case Call():
-                self._call(message)
             case Cancel():
                 if task := self._serving_calls.get(message.call):
                     task.cancel()
@@ -239,9 +258,10 @@ class BrainLink(asyncio.Protocol):
             raise FrameInvalid(f"the brain speaks {hello.protocol!r}, not {LINK_PROTOCOL!r}")
         self._greeted = True
         self._write(self._welcome())
-        resident = self._log.recent(0)
-        for start in range(0, len(resident), GREETING_ROWS):
-            self._write(Entries(resident[start : start + GREETING_ROWS]))
+        resident = self._framed_entries(self._log.recent(0))
+        if resident:
+            assert self._transport
+            self._transport.write(resident)
 
     def _narrate(self, event: TelemetryEvent) -> None:
         """A cognet may narrate its own world and nothing else; ticks are written by the brain's own code."""
@@ -257,32 +277,34 @@ class BrainLink(asyncio.Protocol):
 
     def _call(self, call: Call) -> None:
         try:
-            match call.verb, call.args:
-                case "output", [str(type_), data]:
-                    _check_output(type_)
-                    self._admit(call, type_, data)
-                case "settle", [int(upto_seq)] if 0 <= upto_seq <= self._log.last_seq:
-                    self._admit(call, "axon:agent:settled", Settled(upto_seq=upto_seq))
-                case verb, _ if verb in self._verbs:
-                    self._serve_call(call, self._verbs[verb])
-                case _:
-                    raise CallInvalid(f"there is no call {call.verb!r} with {len(call.args)} arguments")
+            if call.verb == "output" and len(call.args) == 2:
+                self._output(call, *call.args)
+            elif call.verb == "settle" and len(call.args) == 1:
+                self._settle(call, *call.args)
+            elif verb := self._verbs.get(call.verb):
+                self._serve_call(call, verb)
+            else:
+                raise CallInvalid(f"there is no call {call.verb!r} with {len(call.args)} arguments")
         except AxonError as error:
             self._reply(call, error=error)
+
+    def _output(self, call: Call, type_: Any, data: Any) -> None:
+        """A brain emits outputs and nothing else; the log checks their data."""
+        if type_ not in OUTPUT_TYPES:
+            said = repr(type_[:100]) if isinstance(type_, str) else f"a {type(type_).__name__}"
+            raise EntryTypeUnknown(f"output takes {OUTPUT_PREFIX}text, audio, visual or field, not {said}")
+        self._admit(call, type_, data)
+
+    def _settle(self, call: Call, upto_seq: Any) -> None:
+        if type(upto_seq) is not int or not 0 <= upto_seq <= self._log.last_seq:
+            raise CallInvalid("settle takes the seq of an entry")
+        self._admit(call, "axon:agent:settled", Settled(upto_seq=upto_seq))
 
     def _admit(self, call: Call, type_: str, data: Any) -> None:
         """Commit on the brain's behalf; the reply follows once it is durable, whoever still waits for it."""
         cursor = call.cursor if call.cursor is not None and 0 <= call.cursor <= self._log.last_seq else None
         row = self._log.admit(type_, data, wake_id=call.wake_id, cursor=cursor, reserve=True)
-        durable = self._log.durable(row.seq)
-        if durable.done():
-            self._settled(call, row.seq, durable)
-        else:
-            durable.add_done_callback(lambda future: self._settled(call, row.seq, future))
-
-    def _settled(self, call: Call, seq: int, durable: asyncio.Future[None]) -> None:
-        error = durable.exception()
-        self._reply(call, value=seq, error=error if isinstance(error, AxonError) else None)
+        self._log.when_durable(row.seq, lambda error: self._reply(call, value=row.seq, error=error))
 
     def _serve_call(self, call: Call, verb: Verb) -> None:
         if len(self._serving_calls) >= MAX_CALLS:
@@ -312,18 +334,21 @@ class BrainLink(asyncio.Protocol):
             self._write(Part(call.call, value))
 
     def _reply(self, call: Call, *, value: Any = None, error: AxonError | None = None) -> None:
+        """With the entries that it may speak of before it, in one write: one wake-up of the brain."""
         if self._transport:
-            self._write(Reply(call.call, value, to_wire(error) if error else None))
+            reply = self._framed(Reply(call.call, value, to_wire(error) if error else None))
+            self._transport.write(self._take_outgoing() + reply if self._outgoing else reply)
 
     def _write(self, message: FromKernel | Hello) -> None:
         assert self._transport
-        self._transport.write(frame(self._encoder.encode(message)))
+        self._transport.write(self._framed(message))
 
+    def _framed_entries(self, rows: list[Row]) -> bytes:
+        some = (rows[start : start + ROWS_A_FRAME] for start in range(0, len(rows), ROWS_A_FRAME))
+        return b"".join([self._framed(Entries(part)) for part in some])
 
-def _check_output(type_: str) -> None:
-    """A brain emits outputs and nothing else; the log checks their data."""
-    if type_ not in PAYLOAD_CLASSES or not type_.startswith(OUTPUT_PREFIX):
-        raise EntryTypeUnknown(f"output takes {OUTPUT_PREFIX}text, audio, visual or field, not {type_[:100]!r}")
+    def _framed(self, message: FromKernel | Hello) -> bytes:
+        return frame(self._encoder.encode(message))
 
 
 A = TypeVar("A")
