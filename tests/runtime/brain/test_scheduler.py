@@ -33,6 +33,67 @@ async def test_wakes_overlap(kernel_of, lines):
     assert max(e.overlap for e in kernel.all(link.Admitted)) == 5
 
 
+async def test_to_wake_resolves_when_it_is_admitted_and_never_when_it_ends(kernel_of, lines):
+    kernel = kernel_of("""
+    import builtins
+    @on("boot")
+    async def first(): await kernel.wake()
+    admitted = asyncio.Event()
+    @loop
+    async def think(wake):
+        wake.stop()
+        if wake.ordinal == 1:
+            builtins.seen.append(await kernel.wake())
+            admitted.set()
+        else:
+            await admitted.wait()
+    """)
+    await kernel.start()
+    await kernel.until(link.Ended, 2)
+    assert lines == [2]
+
+
+async def test_stimuli_never_wake_a_continuous_cognet(kernel_of, lines):
+    kernel = kernel_of("""
+    import builtins
+    tasks = []
+    async def drive():
+        while len(kernel.store.session.get()) < 20: await asyncio.sleep(0)
+        builtins.seen.append(kernel.clock().wakes)
+        await kernel.wake()
+    @on("boot")
+    def start(): tasks.append(asyncio.ensure_future(drive()))
+    @loop
+    async def think(wake):
+        wake.stop()
+        builtins.seen.append(len(wake.stimuli))
+    """)
+    await kernel.start()
+    for number in range(10):
+        kernel.say(f"word {number}")
+        kernel.sense(number)
+    await kernel.until(link.Ended)
+    assert lines == [0, 20]
+
+
+async def test_a_clock_that_was_read_stays_while_wakes_go_on(kernel_of, lines):
+    kernel = kernel_of("""
+    import builtins
+    @on("boot")
+    async def first(): await kernel.wake()
+    @loop
+    async def think(wake):
+        wake.stop()
+        if wake.ordinal == 1:
+            read = kernel.clock()
+            await kernel.wake()
+            builtins.seen.append((read.wakes, kernel.clock().wakes))
+    """)
+    await kernel.start()
+    await kernel.until(link.Ended, 2)
+    assert lines == [(1, 2)]
+
+
 async def test_the_ordinal_goes_on_when_the_brain_is_restarted(kernel_of, lines):
     kernel = kernel_of(OVERLAPPING.format(count=2))
     await kernel.start()
