@@ -24,7 +24,6 @@ def main(argv: list[str]) -> int:
     wire = Wire(socket.socket(fileno=int(argv[0])))
     interpreter = Interpreter(wire)
     interpreter.install()
-    sys.modules.pop("__main__", None)
     lock_down()  # nothing happens where the kernel started us without a sandbox
     wire.greet()
     threading.Thread(target=wire.listen, args=(interpreter.take,), name="listen", daemon=True).start()

@@ -2,67 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from capsule.guest.plain import NotPlain, plain
+from capsule.guest.plain import MAX_CHARACTERS, NotPlain, measured
 from capsule.result import Absent, CapsuleScope
 
-VALUE = "__axon_value__"
-"""Where the last expression of a block is put."""
-MAX_NAMES = 1000
+MAX_SCOPE = 400_000
+"""Characters of a whole scope, names included; a message to the kernel has its limit too."""
+MAX_NAMES = 2000
 
 
-class Bindings(dict[str, Any]):
-    """The local names of a block's top level: writes go to the globals and are remembered, reads find them there."""
+class Bindings:
+    """What a block makes of the globals, from before it begins."""
 
     def __init__(self, globals_: dict[str, Any]) -> None:
-        super().__init__()
         self._globals = globals_
+        # Which objects they are, not the objects: a block that replaces a large one must not hold both.
         self._before = {name: id(value) for name, value in globals_.items()}
-        self._bound: dict[str, None] = {}
-        self.value: Any = None
+        self._stored: list[str] = []
 
-    def __getitem__(self, name: str) -> Any:
-        return self._globals[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._globals
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """As of a dict."""
-        return self._globals.get(name, default)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        if name == VALUE:
-            self.value = value
-            return
-        self._globals[name] = value
-        self._bound[name] = None
-
-    def __delitem__(self, name: str) -> None:
-        del self._globals[name]
-        self._bound.pop(name, None)
+    def stores(self, names: Iterable[str]) -> None:
+        """Its statements at top level bind these, to what they were bound to before perhaps."""
+        self._stored.extend(names)
 
     def names(self) -> list[str]:
         """What the block bound and still is bound: by statements at top level, ``global``, or ``globals()``."""
         others = (name for name, value in self._globals.items() if self._before.get(name) != id(value))
-        names = dict.fromkeys([*self._bound, *others])
-        return [name for name in names if isinstance(name, str) and name in self._globals and not _is_own(name)]
+        names = dict.fromkeys([*self._stored, *others])
+        return [name for name in names if type(name) is str and name in self._globals and not _is_own(name)]
 
     def bound(self) -> dict[str, Any]:
         """Those names with their values."""
         return {name: self._globals[name] for name in self.names()}
 
-    def scope(self) -> CapsuleScope:
-        """The same as it can leave the capsule."""
+    def scope(self) -> tuple[CapsuleScope, int]:
+        """The same as it can leave the capsule, and how many names are left out because they are too many."""
         values: dict[str, Any] = {}
         absent: list[Absent] = []
-        for name in self.names()[:MAX_NAMES]:
+        names, left = self.names(), MAX_SCOPE
+        for count, name in enumerate(names):
+            left -= len(name)
+            if left < 0 or count == MAX_NAMES:
+                return CapsuleScope(values=values, unavailable=absent), len(names) - count
             try:
-                values[name] = plain(self._globals[name])
+                values[name], cost = measured(self._globals[name], min(left, MAX_CHARACTERS))
+                left -= cost
             except NotPlain as error:
                 absent.append(Absent(name, error.reason))
-        return CapsuleScope(values=values, unavailable=absent)
+        return CapsuleScope(values=values, unavailable=absent), 0
 
 
 def _is_own(name: str) -> bool:

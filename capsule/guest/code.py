@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 import linecache
-from types import CodeType
+import opcode
+from collections.abc import Iterator
+from types import CodeType, FrameType
 
-from capsule.guest.bindings import VALUE
-
+PREFIX = "<block"
+"""How the file of a block's code is named."""
+IMPORT = "<frozen importlib._bootstrap>"
+VALUE = "__axon_value__"
+"""The last expression of a block is bound to this."""
+STORES = {opcode.opmap["STORE_NAME"], opcode.opmap["STORE_GLOBAL"]}
 CO_COROUTINE = 0x80  # as inspect says, which takes long to import
 
 
@@ -25,6 +31,34 @@ def compiled(code: str, name: str) -> CodeType:
 def is_async(program: CodeType) -> bool:
     """Whether it awaits at top level."""
     return bool(program.co_flags & CO_COROUTINE)
+
+
+def stored(program: CodeType) -> Iterator[str]:
+    """The names that its statements at top level bind."""
+    code, extended = program.co_code, 0
+    for at in range(0, len(code), 2):
+        argument = extended | code[at + 1]
+        if code[at] in STORES:
+            yield program.co_names[argument]
+        extended = argument << 8 if code[at] == opcode.EXTENDED_ARG else 0
+
+
+def is_running(frame: FrameType | None) -> bool:
+    """Whether code of a block is on this stack."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(PREFIX):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def is_importing(frame: FrameType | None) -> bool:
+    """Whether an import is going on on this stack."""
+    while frame is not None:
+        if frame.f_code.co_filename == IMPORT:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def forget(name: str) -> None:

@@ -1,34 +1,38 @@
 """The interpreter: takes runs in their order, executes a lone block in the main thread and several in threads.
 
 How a block is stopped: a lone one by SIGINT, which the kernel sends while it is running and which also ends sleeps,
-locks and matching of patterns; one of several by an asynchronous exception in its thread. Each is stopped at most once,
-and never after it has ended: the kernel sends nothing for a block that has settled, and what it sent before is
-handled here before the next block begins.
+locks and matching of patterns; one of several by an asynchronous exception in its thread. Both first cancel what is
+awaited. The kernel repeats itself until the block has settled, so that whatever comes at a bad moment is let pass: a
+signal acts only where code of a block is on the stack, never in our own and never after the block has ended. An import
+isn't interrupted: half a module would poison the incarnation, which ends if it takes too long.
 """
 
 from __future__ import annotations
 
 import builtins
 import contextvars
-import ctypes
 import importlib
 import queue
-import signal
+import sys
 import threading
-import time
+from types import FrameType, ModuleType
 from typing import Any
 
-from capsule.guest import output
-from capsule.guest.errors import Interrupted, PolicyDenied, ToolFailed
+from capsule.guest import code
+from capsule.guest.errors import Interrupted
 from capsule.guest.running import Block
+from capsule.guest.surroundings import Surroundings
+from capsule.guest.threads import Thread, checkpoint, inherit_context, sleep_in_slices
 from capsule.guest.wire import Wire
 from capsule.protocol import Answer, Execute, Order, Scoped, Settled, Started, Stop, ToGuest
 from capsule.result import RunResult
 from capsule.scope import AxonScope
 
 STACK_BYTES = 1024 * 1024
-SLICE_S = 0.05
-"""How long a thread sleeps at once: an asynchronous exception waits for the end of a sleep."""
+IDLE_S = 0.2
+HITS = 3
+"""A task that is running at so many signals in turn is what keeps the block from ending."""
+AWAITING = "capsule.guest.awaiting"
 
 
 class Interpreter:
@@ -36,28 +40,32 @@ class Interpreter:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._globals: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+        self._main = ModuleType("__main__")  # of the blocks: what they define can be pickled
+        self._globals = self._main.__dict__
+        self._surroundings = Surroundings(self._signalled)
         self._loop: Any = None
         self._tools: Any = None
+        self._is_warm = False
         self._work: queue.SimpleQueue[list[Order] | tuple[Block, RunResult]] = queue.SimpleQueue()
         self._lone: Block | None = None
-        self._threads: dict[str, tuple[int, list[Any]]] = {}
+        self._threads: dict[str, Thread] = {}
+        self._doomed: set[str] = set()
+        """Blocks that were stopped before they began."""
         self._lock = threading.Lock()
 
     def install(self) -> None:
         """Prepare the process; before the lock, since it imports and starts what it needs."""
         threading.stack_size(STACK_BYTES)
-        output.install()
-        _inherit_context()
-        _sleep_in_slices()
-        builtins.PolicyDenied = PolicyDenied  # type: ignore[attr-defined]  # names that every block has
-        builtins.ToolFailed = ToolFailed  # type: ignore[attr-defined]  # the same
-        signal.signal(signal.SIGINT, self._signalled)
+        sys.modules["__main__"] = self._main
+        inherit_context()
+        sleep_in_slices()
+        self._surroundings.install()
 
     def take(self, message: ToGuest) -> None:
         """A message of the kernel's, on the thread that listens."""
         match message:
             case Execute(blocks):
+                self._doomed.clear()
                 self._work.put(blocks)
             case Stop(block):
                 self._stop(block)
@@ -76,122 +84,107 @@ class Interpreter:
     def serve(self) -> None:
         """Execute for ever, on the main thread."""
         while True:
+            work = self._next()
+            if isinstance(work, tuple):
+                self._settle(*work)
+                continue
+            self._surroundings.put_back()
+            if len(work) == 1:
+                self._run_alone(work[0])
+            else:
+                self._run_side_by_side(work)
+
+    def _next(self) -> list[Order] | tuple[Block, RunResult]:
+        """What to do next. What takes long to import is imported when there has been nothing to do for a while."""
+        while not self._is_warm:
             try:
-                work = self._work.get()
-                if isinstance(work, tuple):
-                    self._settle(*work)
-                elif len(work) == 1:
-                    self._run_alone(work[0])
-                else:
-                    self._run_side_by_side(work)
-            except Interrupted:
-                continue  # came between two lines; whom it was for has settled
+                return self._work.get(timeout=IDLE_S)
+            except queue.Empty:
+                importlib.import_module(AWAITING)
+                self._is_warm = True
+        return self._work.get()
+
+    def _block(self, order: Order, globals_: dict[str, Any]) -> Block:
+        globals_["__builtins__"] = builtins
+        return Block(order, globals_, mend=self._surroundings.mend)
 
     # -- a lone block ------------------------------------------------------------------------------
 
     def _run_alone(self, order: Order) -> None:
-        block = Block(order, self._globals)
-        self._wire.send(Started(block.id))
+        block = self._lone = self._block(order, self._globals)
         context = contextvars.copy_context()
+        result: RunResult | None = None
         try:
-            self._lone = block
-            result = context.run(block.run, self._complete)
-            self._lone = None
+            self._wire.send(Started(block.id))
+            if block.id not in self._doomed:
+                result = context.run(block.run, self._complete)
         except Interrupted:
-            result = block.stopped()
-        self._wire.send(Settled(block.id, result))
+            pass
+        self._lone = None
+        self._wire.send(Settled(block.id, result or block.stopped()))
 
     def _complete(self, coroutine: Any) -> None:
         """The loop of lone blocks goes on from one to the next."""
-        self._loop = self._loop or _new_loop()
+        self._loop = self._loop or _new_loop(lasting=True)
         self._loop.complete(coroutine)
 
-    def _signalled(self, *_: Any) -> None:
-        """SIGINT, on the main thread: ends the lone block, once."""
-        if self._lone is not None:
-            self._lone = None
-            raise Interrupted
+    def _signalled(self, _: int, frame: FrameType | None) -> None:
+        """SIGINT, on the main thread: the lone block ends, if this comes at a good moment."""
+        block = self._lone
+        if block is None or self._wire.is_sending_here:
+            return
+        if is_awaiting := self._loop is not None and self._loop.cancel():
+            block.was_hit = True
+        if not code.is_running(frame) or code.is_importing(frame):
+            return
+        block.hits += 1
+        if is_awaiting and not self._loop.is_in_task and block.hits < HITS:
+            return  # code of another task, which may be an earlier block's and have nothing to do with it
+        block.was_hit = True
+        raise Interrupted
 
     # -- several -----------------------------------------------------------------------------------
 
     def _run_side_by_side(self, orders: list[Order]) -> None:
         start = dict(self._globals)
         for order in orders:
-            block = Block(order, dict(start))
+            block = self._block(order, dict(start))
             threading.Thread(target=self._run_in_thread, args=(block,), daemon=True).start()
 
     def _run_in_thread(self, block: Block) -> None:
-        loops: list[Any] = []
-
-        def complete(coroutine: Any) -> None:
-            loops.append(_new_loop())
-            loops[0].complete(coroutine)
-
+        thread = Thread(block)
         result: RunResult | None = None
         try:
             with self._lock:
-                self._threads[block.id] = threading.get_ident(), loops
+                self._threads[block.id] = thread
             self._wire.send(Started(block.id))
-            result = block.run(complete)
+            if block.id not in self._doomed:
+                result = block.run(lambda coroutine: thread.complete(coroutine, _new_loop(lasting=False)))
         except Interrupted:
             pass
-        for _ in range(2):  # the one exception may also come here
+        while block.id in self._threads:
             try:
                 with self._lock:
-                    self._threads.pop(block.id, None)
-                for loop in loops:
-                    loop.close()
-                self._work.put((block, result or block.stopped()))
-                break
+                    del self._threads[block.id]
+                checkpoint()
             except Interrupted:
-                continue
+                continue  # thrown before; nothing is thrown from here on
+        thread.close()
+        self._work.put((block, result or block.stopped()))
 
     def _settle(self, block: Block, result: RunResult) -> None:
-        """The last to settle wins the names; a block that settled twice did so with one result."""
+        """The last to settle wins the names."""
         if result.ok:
             self._globals.update(block.bindings.bound())
         self._wire.send(Settled(block.id, result))
 
     def _stop(self, block: str) -> None:
         with self._lock:
-            found = self._threads.pop(block, None)
-            if found is None:
-                return  # it has ended, or is the lone one
-            thread, loops = found
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Interrupted))
-            for loop in loops:
-                loop.stir()
+            if thread := self._threads.get(block):
+                thread.stop()
+            else:  # it hasn't begun, is the lone one, or has ended
+                self._doomed.add(block)
 
 
-def _new_loop() -> Any:
-    return importlib.import_module("capsule.guest.awaiting").Loop()
-
-
-def _inherit_context() -> None:
-    """A thread belongs to the block that started it: its prints and its calls."""
-    for name in ("_start_new_thread", "_start_joinable_thread"):
-        original = getattr(threading, name, None)
-        if original is None:
-            continue
-
-        def start(function: Any, *args: Any, _original: Any = original, **kwargs: Any) -> Any:
-            context = contextvars.copy_context()
-            return _original(lambda *inner, **named: context.run(function, *inner, **named), *args, **kwargs)
-
-        setattr(threading, name, start)
-
-
-def _sleep_in_slices() -> None:
-    sleep, main = time.sleep, threading.main_thread().ident
-
-    def sliced(seconds: Any) -> None:
-        if threading.get_ident() == main or not isinstance(seconds, int | float) or not seconds > SLICE_S:
-            sleep(seconds)
-            return
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            sleep(min(left, SLICE_S))
-
-    sliced.__name__ = sliced.__qualname__ = "sleep"
-    sliced.__doc__ = sleep.__doc__
-    time.sleep = sliced
+def _new_loop(*, lasting: bool) -> Any:
+    return importlib.import_module(AWAITING).Loop(lasting=lasting)

@@ -12,6 +12,8 @@ from capsule.result import AbsenceReason
 MAX_DEPTH = 64
 MAX_PARTS = 50_000
 MAX_CHARACTERS = 200_000
+PART = 4
+"""Characters that a part counts beside its own."""
 
 
 class NotPlain(Exception):
@@ -27,16 +29,28 @@ def plain(value: Any) -> Any:
 
     Raises ``NotPlain``.
     """
-    return _Copy().of(value, 0)
+    return measured(value, MAX_CHARACTERS)[0]
+
+
+def measured(value: Any, max_characters: int) -> tuple[Any, int]:
+    """The same with a limit of its own, and what it takes: its characters, and some for each of its parts."""
+    copy = _Copy(max_characters)
+    return copy.of(value, 0), copy.cost
 
 
 class _Copy:
     """One copy, and what it has cost so far. Methods of the base types are called, never those of a subclass."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_characters: int) -> None:
+        self._max_characters = max_characters
         self._parts = 0
         self._characters = 0
         self._around: set[int] = set()
+
+    @property
+    def cost(self) -> int:
+        """In characters."""
+        return self._characters + PART * self._parts
 
     def of(self, value: Any, depth: int) -> Any:
         self._parts += 1
@@ -95,8 +109,8 @@ class _Copy:
 
     def _text(self, text: str) -> str:
         self._characters += len(text)
-        if self._characters > MAX_CHARACTERS:
-            raise NotPlain("oversized", f"it has more than {MAX_CHARACTERS:,} characters")
+        if self._characters > self._max_characters:
+            raise NotPlain("oversized", f"it has more than {self._max_characters:,} characters")
         return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

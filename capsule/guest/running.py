@@ -21,10 +21,15 @@ STOPPED = RunResult(ok=False, error=BlockError(kind="interrupt", message="the bl
 class Block:
     """One block: its text, its names, what it prints."""
 
-    def __init__(self, order: Order, globals_: dict[str, Any]) -> None:
+    def __init__(self, order: Order, globals_: dict[str, Any], *, mend: Callable[[], None]) -> None:
         self.id = order.id
+        self.was_hit = False
+        """Whether it was told to end while it ran: then it was stopped, whatever it made of that."""
+        self.hits = 0
         self._code = order.code
-        self._name = f"<block {order.id[-6:]}>"
+        self._name = f"{code.PREFIX} {order.id[-6:]}>"
+        self._mend = mend
+        self._value: Any = None
         self.output = output.Output()
         self.bindings = Bindings(globals_)
         self._globals = globals_
@@ -35,28 +40,35 @@ class Block:
         belonging.block.set(self.id)
         try:
             self._evaluate(complete)
-            return self._succeeded()
+            return self.stopped() if self.was_hit else self._succeeded()
         except Interrupted:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a block raises is its outcome
-            return self._failed(error)
+            return self.stopped() if self.was_hit else self._failed(error)
         finally:
             code.forget(self._name)
 
     def _evaluate(self, complete: Callable[[Any], None]) -> None:
         program = code.compiled(self._code, self._name)
-        outcome = eval(program, self._globals, self.bindings)
-        if code.is_async(program):
-            complete(outcome)
+        self.bindings.stores(code.stored(program))
+        try:
+            outcome = eval(program, self._globals)
+            if code.is_async(program):
+                complete(outcome)
+        finally:
+            self._mend()  # first of all: what follows needs them
+            self._value = self._globals.pop(code.VALUE, None)
 
     def _succeeded(self) -> RunResult:
         value, value_error = None, None
         try:
-            value = plain(self.bindings.value)
+            value = plain(self._value)
         except NotPlain as error:
             value_error = f"{error.reason}: {error}"
-        scope = self.bindings.scope()
+        scope, left_out = self.bindings.scope()
         stdout, cut = self.output.close()
+        if left_out:
+            cut = "; ".join([*([cut] if cut else []), f"scope: {left_out:,} names left out"])
         return RunResult(ok=True, value=value, value_error=value_error, stdout=stdout, scope=scope, cut=cut)
 
     def _failed(self, error: BaseException) -> RunResult:
@@ -75,7 +87,7 @@ def _message(error: BaseException, name: str) -> str:
     try:
         found = traceback.TracebackException.from_exception(error, limit=-MAX_FRAMES, max_group_width=5)
         found.stack = traceback.StackSummary.from_list(
-            [each for each in found.stack if each.filename.startswith("<block")]
+            [each for each in found.stack if each.filename.startswith(code.PREFIX)]
         )
         text = "".join(found.format()).strip().removeprefix("Traceback (most recent call last):\n")
     except Interrupted:

@@ -6,6 +6,7 @@ import ast
 import asyncio
 import inspect
 import sys
+import typing
 from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -19,7 +20,7 @@ from capsule.guest.plain import NotPlain, plain
 from capsule.protocol import Answer, Asked, ToolCall
 from capsule.scope import AxonScope, Member, Module
 
-LOOK_S = 0.05
+LOOK_S = 0.02
 """A thread that waits for an answer looks so often whether its block was stopped."""
 
 
@@ -65,7 +66,8 @@ class Calls:
                 future.set_result(answer)
 
         def hear(answer: Answer) -> None:
-            loop.call_soon_threadsafe(settle, answer)
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(settle, answer)
 
         number = self._ask(module, member, args, kwargs, hear)
         try:
@@ -185,8 +187,19 @@ def _stub(module: str, member: Member, calls: Calls) -> Callable[..., Any]:
 
 
 def _signature(member: Member) -> inspect.Signature:
-    """The declaration's, with annotations as text."""
+    """The declaration's; an annotation that means nothing here stays text."""
     tree = ast.parse(f"from __future__ import annotations\n{member.declaration.rstrip().rstrip(':')}: ...")
     space: dict[str, Any] = {}
     exec(compile(tree, "<declaration>", "exec", dont_inherit=True), space)  # made by the kernel's own tools host
-    return inspect.signature(space[member.name])
+    signature = inspect.signature(space[member.name])
+    parameters = [one.replace(annotation=_meant(one.annotation)) for one in signature.parameters.values()]
+    return signature.replace(parameters=parameters, return_annotation=_meant(signature.return_annotation))
+
+
+def _meant(annotation: Any) -> Any:
+    if type(annotation) is not str:
+        return annotation
+    try:
+        return eval(annotation, dict(vars(typing)))
+    except Exception:  # noqa: BLE001 - a class of the robot's own, which isn't here
+        return annotation

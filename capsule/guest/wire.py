@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
-from threading import Lock
+from threading import Lock, get_ident
 
 import msgspec
 
@@ -19,6 +19,7 @@ class Wire:
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._lock = Lock()
+        self._sender = 0
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(ToGuest)
 
@@ -33,11 +34,18 @@ class Wire:
         """One message, whole."""
         self._send(self._encoder.encode(message))
 
+    @property
+    def is_sending_here(self) -> bool:
+        """Whether this thread is in the middle of a message, which must not be torn."""
+        return self._sender == get_ident()
+
     def _send(self, payload: bytes) -> None:
         data = frame(payload)
         try:
             with self._lock:
+                self._sender = get_ident()
                 self._socket.sendall(data)
+                self._sender = 0
         except OSError:
             os._exit(1)
 

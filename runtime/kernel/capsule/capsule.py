@@ -22,6 +22,8 @@ from runtime.kernel.supervisor import Row, Supervisor
 NAME = "capsule"
 GRACE_S = 0.25
 """How long a block may take to end when it is told to; then the incarnation ends."""
+AGAIN_S = 0.02
+"""How often it is told."""
 BEGIN_S = 5.0
 """How long a guest may take to begin a block."""
 READY_S = 30.0
@@ -38,11 +40,14 @@ class _Running:
         self.began = False
         self.aim: ErrorKind | None = None
         """Why it was told to end."""
+        self.again: asyncio.TimerHandle | None = None
         self.calls: set[asyncio.Task[None]] = set()
 
     def drop(self) -> None:
         """It is over: nothing waits for it, and nobody answers what it asked."""
         self.deadline.cancel()
+        if self.again:
+            self.again.cancel()
         for call in self.calls:
             call.cancel()
 
@@ -68,9 +73,11 @@ class Capsule:
         self._ready = asyncio.Event()
         self._running: dict[str, _Running] = {}
         self._alone = False
+        self._unbegun: list[Block] = []
         self._settled: Callable[[str, RunResult], None] = lambda _id, _result: None
         self._over = asyncio.Event()
-        self._waiting: dict[str, ErrorKind] | None = None
+        self._interrupted: set[str] = set()
+        """Blocks of the present run that ended before they were given to an incarnation."""
         self._why_not = "the capsule is still being started"
 
     def start(self) -> None:
@@ -91,35 +98,42 @@ class Capsule:
         ``settled`` gets each result as it comes; returns when every block has one. Raises nothing but
         ``CancelledError``, which ends the blocks first. Never called twice at once.
         """
-        interrupted = await self._until_ready({block.id for block in blocks})
+        self._interrupted.clear()
+        waiting = await self._try(blocks, settled)
+        if waiting:
+            waiting = await self._try(waiting, settled)
+        for block in waiting:
+            settled(block.id, _failed("exception", f"not executed: {self._why_not}"))
+
+    async def _try(self, blocks: Sequence[Block], settled: Callable[[str, RunResult], None]) -> list[Block]:
+        """Returns those that had not begun when their incarnation ended: none of them has done anything."""
+        await self._until_ready({block.id for block in blocks})
+        left: list[Block] = []
         for block in blocks:
-            if kind := interrupted.get(block.id):
-                settled(block.id, _failed(kind, "the block was stopped before it began"))
+            if block.id in self._interrupted:
+                settled(block.id, _failed("interrupt", "the block was stopped before it began"))
             elif not self._ready.is_set():
                 settled(block.id, _failed("exception", f"not executed: {self._why_not}"))
-        left = [block for block in blocks if block.id not in interrupted] if self._ready.is_set() else []
-        if left:
-            await self._run(left, settled)
+            else:
+                left.append(block)
+        return await self._run(left, settled) if left else []
 
-    async def _until_ready(self, ids: set[str]) -> dict[str, ErrorKind]:
-        """Wait, bounded, for an incarnation; returns what was interrupted meanwhile."""
-        self._waiting = {}
+    async def _until_ready(self, ids: set[str]) -> None:
+        """Wait, bounded, for an incarnation, unless all of these were interrupted meanwhile."""
         try:
             async with asyncio.timeout(READY_S):
-                while not self._ready.is_set() and not ids <= self._waiting.keys():
+                while not self._ready.is_set() and not ids <= self._interrupted:
                     await self._ready.wait()
         except TimeoutError:
             pass  # told by each block's result
-        finally:
-            interrupted, self._waiting = self._waiting, None
-        return interrupted
 
-    async def _run(self, blocks: Sequence[Block], settled: Callable[[str, RunResult], None]) -> None:
+    async def _run(self, blocks: Sequence[Block], settled: Callable[[str, RunResult], None]) -> list[Block]:
         assert self._incarnation is not None
         assert not self._running
         loop = asyncio.get_running_loop()
         self._settled, self._alone = settled, len(blocks) == 1
         self._over.clear()
+        self._unbegun = []
         for block in blocks:
             late = loop.call_later(BEGIN_S, self._late, block.id)
             self._running[block.id] = _Running(block, late)
@@ -129,14 +143,15 @@ class Capsule:
         except asyncio.CancelledError:
             self._end_incarnation("the run was abandoned")
             raise
+        return self._unbegun
 
     def interrupt(self, block_ids: Collection[str]) -> None:
         """These end with ``interrupt``: alone when they can, else with their incarnation."""
         for block_id in block_ids:
             if block_id in self._running:
                 self._aim(block_id, "interrupt")
-            elif self._waiting is not None:
-                self._waiting[block_id] = "interrupt"
+            else:
+                self._interrupted.add(block_id)
                 self._wake_waiting()
 
     def _wake_waiting(self) -> None:
@@ -151,19 +166,30 @@ class Capsule:
         self._end_incarnation("a block didn't begin")
 
     def _aim(self, block_id: str, kind: ErrorKind) -> None:
-        """Tell a block to end, once; what doesn't within the grace costs the incarnation."""
+        """Tell a block to end; what doesn't within the grace costs the incarnation."""
         running = self._running[block_id]
         if running.aim is not None:
             return
         running.aim = kind
+        if running.began:
+            self._begin_grace(running)
+        self._hit(block_id)
+
+    def _begin_grace(self, running: _Running) -> None:
         running.deadline.cancel()
         running.deadline = asyncio.get_running_loop().call_later(
-            GRACE_S, self._end_incarnation, f"a block didn't end when it was told to ({kind})"
+            GRACE_S, self._end_incarnation, f"a block didn't end when it was told to ({running.aim})"
         )
-        if self._incarnation:
-            self._incarnation.send(Stop(block_id))
-            if self._alone:
-                self._incarnation.signal()
+
+    def _hit(self, block_id: str) -> None:
+        """Again and again until it has settled: a block may catch it, and a guest lets pass what comes amiss."""
+        running = self._running.get(block_id)
+        if running is None or self._incarnation is None:
+            return
+        self._incarnation.send(Stop(block_id))
+        if self._alone:
+            self._incarnation.signal()
+        running.again = asyncio.get_running_loop().call_later(AGAIN_S, self._hit, block_id)
 
     # -- lives -------------------------------------------------------------------------------------
 
@@ -188,6 +214,10 @@ class Capsule:
         reason = incarnation.reason or f"the capsule's process ended with {code}"
         self._why_not = f"{reason}; the next one isn't ready"
         for block_id, running in list(self._running.items()):
+            if not running.began and running.aim is None:
+                self._unbegun.append(running.block)
+                self._forget(block_id)
+                continue
             kind = running.aim or "exception"
             self._settle(block_id, _failed(kind, reason if kind == "exception" else _words(kind, running.block)))
         ended(code)
@@ -221,23 +251,28 @@ class Capsule:
 
     def _began(self, running: _Running) -> None:
         running.began = True
-        if running.aim is None:
+        if running.aim is not None:
+            self._begin_grace(running)
+        else:
             running.deadline.cancel()
             running.deadline = asyncio.get_running_loop().call_later(
                 running.block.timeout_s, self._aim, running.block.id, "timeout"
             )
 
     def _settle(self, block_id: str, result: RunResult) -> None:
+        self._forget(block_id)
+        self._settled(block_id, result)
+
+    def _forget(self, block_id: str) -> None:
         self._running.pop(block_id).drop()
         if not self._running:
             self._over.set()
-        self._settled(block_id, result)
 
     # -- tools -------------------------------------------------------------------------------------
 
     def _serve(self, incarnation: Incarnation, asked: Asked) -> None:
         running = self._running.get(asked.tool.block)
-        if running is None:
+        if running is None or not running.began:
             incarnation.send(Answer(asked.call, error="the block that called has ended"))
             return
         if len(running.calls) >= MAX_CALLS:
@@ -249,10 +284,13 @@ class Capsule:
 
     async def _call(self, incarnation: Incarnation, asked: Asked) -> None:
         try:
-            answer = Answer(asked.call, value=await self._call_tool(asked.tool))
+            incarnation.send(Answer(asked.call, value=await self._call_tool(asked.tool)))
         except AxonError as error:
-            answer = Answer(asked.call, error=str(error), denied=isinstance(error, PolicyDenied))
-        incarnation.send(answer)
+            incarnation.send(Answer(asked.call, error=_utf8(error), denied=isinstance(error, PolicyDenied)))
+        except Exception as error:
+            # A defect of ours, or a value that no message carries: the block must not wait for it until it times out.
+            incarnation.send(Answer(asked.call, error=f"the call failed: {_utf8(error)}"))
+            raise
 
 
 def _judged(result: RunResult, running: _Running) -> RunResult:
@@ -267,6 +305,10 @@ def _judged(result: RunResult, running: _Running) -> RunResult:
 
 def _words(kind: ErrorKind, block: Block) -> str:
     return f"the block took longer than {block.timeout_s:g} s" if kind == "timeout" else "the block was interrupted"
+
+
+def _utf8(error: Exception) -> str:
+    return str(error).encode("utf-8", "replace").decode()
 
 
 def _failed(kind: ErrorKind, message: str) -> RunResult:

@@ -14,7 +14,7 @@ from capsule.frames import FrameSplitter, Hello, frame
 from capsule.protocol import CAPSULE_PROTOCOL, MAX_FROM_GUEST, FromGuest, ToGuest
 
 MESSAGES_A_TURN = 64
-MAX_UNREAD_BYTES = 8 * 1024 * 1024
+MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
 
 class LinkEvents(Protocol):

@@ -17,6 +17,13 @@ ALONE = {
     "an await": "import asyncio\nawait asyncio.sleep(60)",
     "a loop in a coroutine": "async def f():\n    while True: pass\nawait f()",
     "an except Exception": "while True:\n    try:\n        while True: pass\n    except Exception:\n        pass",
+    "a finally": "import time\ntry:\n    time.sleep(60)\nfinally:\n    time.sleep(60)",
+    "one except of everything": "import time\ntry:\n    time.sleep(60)\nexcept BaseException:\n    time.sleep(60)",
+    "a cancellation that is swallowed": "import asyncio\nfor _ in range(5):\n"
+    "    try: await asyncio.sleep(60)\n    except asyncio.CancelledError: pass",
+    "a task of its own": "import asyncio\nasync def spin():\n    while True: pass\nawait asyncio.create_task(spin())",
+    "a __del__": "class D:\n    def __del__(self):\n        while True: pass\nd = D()\ndel d\n'after'",
+    "a __str__": "class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E",
 }
 
 
@@ -34,7 +41,6 @@ STUBBORN = {
     "a C call that holds the interpreter": "sum(range(10**11))",
     "an except of everything": "import time\nwhile True:\n    try: time.sleep(60)\n    except BaseException: pass",
     "a handler of its own": "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
-    "a finally": "import time\ntry:\n    time.sleep(60)\nfinally:\n    time.sleep(60)",
 }
 
 
@@ -80,7 +86,7 @@ async def test_interrupts_at_every_moment_never_hit_the_next_block(capsule):
     """A stop that comes just when a block ends is that block's or nobody's."""
     interrupted = 0
     for number in range(300):
-        (block,) = capsule.blocks(f"n = {number}\nfor i in range({(number * 37) % 4000}): pass\nn")
+        (block,) = capsule.blocks(f"n = {number}\nfor i in range({(number * 3700) % 400_000}): pass\nn")
         results = {}
         running = asyncio.ensure_future(capsule.capsule.execute([block], results.__setitem__))
         for _ in range(number % 7):

@@ -51,7 +51,7 @@ async def test_names_signatures_and_words_are_the_tools(arm):
         "import arm, inspect\n[arm.__doc__, arm.move.__name__, arm.move.__doc__, str(inspect.signature(arm.move)),"
         " inspect.iscoroutinefunction(arm.look), arm.__all__]"
     )
-    signature = "(x: 'float', *, fast: 'bool' = False) -> 'str'"
+    signature = "(x: float, *, fast: bool = False) -> str"
     assert result.value == ["Moves the arm.", "move", "Move it.", signature, True, ["move", "look"]]
 
 
@@ -122,3 +122,37 @@ async def test_a_scope_that_changes_reaches_the_next_block(arm):
     assert (
         "ModuleNotFoundError" in (await arm.one("import sys\nsys.modules.pop('arm', None)\nimport arm")).error.message
     )
+
+
+async def test_a_call_that_ends_unforeseen_is_a_failed_tool(arm):
+    """A defect of the caller's, or a value that no message carries: the block hears of it at once."""
+    heard = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: heard.append(context))
+    for answer in (ValueError("defect"), object(), 2**80):
+
+        async def tool(_, answer=answer):
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        arm.tool = tool
+        result = await arm.one("import arm\ntry: arm.move(1.0)\nexcept ToolFailed as e: words = str(e)\nwords")
+        assert "the call failed" in result.value
+    assert arm.incarnations == 1
+
+
+async def test_stops_in_the_middle_of_calls_tear_no_message(arm):
+    async def tool(call):
+        return call.args
+
+    arm.tool = tool
+    await arm.one("import arm")
+    for number in range(100):
+        blocks, results = arm.blocks("for i in range(10**6): arm.move(float(i))"), {}
+        running = asyncio.ensure_future(arm.capsule.execute(blocks, results.__setitem__))
+        await asyncio.sleep((number % 25) * 0.0002)
+        arm.capsule.interrupt([blocks[0].id])
+        await asyncio.wait_for(running, 30)
+        assert results[blocks[0].id].error.kind == "interrupt"
+        assert (await arm.one("arm.move(2.0)")).value == [2.0]
+    assert arm.incarnations == 1

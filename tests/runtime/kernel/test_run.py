@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -270,9 +271,11 @@ def test_many_runs_at_once_are_executed_in_their_order(make_runner):
 
 def test_killing_the_capsule_is_an_exception_and_the_next_block_works(make_runner):
     runner = make_runner()
-    runner.tell("import time; time.sleep(1000)")
+    runner.tell("import ctypes, time\nctypes.CDLL(None).prctl(15, b'the block')\ntime.sleep(1000)")
     runner.until_running()
-    os.kill(runner.agent.pid("capsule"), signal.SIGKILL)
+    pid = runner.agent.pid("capsule")
+    until(lambda: Path(f"/proc/{pid}/comm").read_text() == "the block\n", "the block has named its process")
+    os.kill(pid, signal.SIGKILL)
     result = until(lambda: runner.said("result"), "the result is said")[0]
     assert result["error"]["kind"] == "exception"
     assert runner.run("1 + 1")["value"] == 2
