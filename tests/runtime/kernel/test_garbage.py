@@ -48,6 +48,9 @@ class Transport:
 
     resume_reading = pause_reading
 
+    def set_write_buffer_limits(self, high: int) -> None:
+        assert high == 0
+
 
 class Listener:
     """Stands for whoever listens to a link: counts refusals, takes everything else as said."""

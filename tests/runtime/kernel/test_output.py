@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from capsule.frames import FrameSplitter, Hello, frame
+from capsule.frames import Hello, frame
 from runtime.abi.entries import OUTPUT_PREFIX, PAYLOAD_CLASSES, decode
 from runtime.abi.link import LINK_PROTOCOL, Call, FromKernel, Reply
 from runtime.kernel.brain_link import BrainLink
@@ -33,45 +35,49 @@ CONTENT: dict[str, dict[str, Any]] = {
 
 
 class Brain:
-    """A brain's end of a link, its transport; notes how far the log was durable when a reply came."""
+    """A brain's end of a real link; notes how far the log was durable when a reply came."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._splitter = FrameSplitter()
         self._calls = 0
-        self.replies: dict[int, tuple[Reply, int]] = {}
-        self.some = asyncio.Event()
+        self._replies: dict[int, tuple[Reply, int]] = {}
+        self._reader: asyncio.StreamReader
+        self._writer: asyncio.StreamWriter
+
+    async def connect(self) -> Brain:
+        """Say hello over a new socket pair."""
+        ours, theirs = socket.socketpair()
         welcome: Any = lambda: Hello(protocol="welcome")  # noqa: E731 - nobody reads it
-        self._link = BrainLink(log=log, verbs={}, welcome=welcome, events=self)  # type: ignore[arg-type]  # nothing is told
-        self._link.connection_made(self)  # type: ignore[arg-type]  # the calls that are made of a transport
-        self._link.data_received(frame(msgspec.msgpack.encode(Hello(protocol=LINK_PROTOCOL))))
+        link = BrainLink(log=self._log, verbs={}, welcome=welcome, events=self)  # type: ignore[arg-type]  # nothing is told
+        await asyncio.get_running_loop().create_unix_connection(lambda: link, sock=theirs)
+        self._reader, self._writer = await asyncio.open_unix_connection(sock=ours)
+        self._send(Hello(protocol=LINK_PROTOCOL))
+        return self
 
-    def write(self, data: bytes) -> None:
-        for payload in self._splitter.feed(data):
-            try:
-                message = msgspec.msgpack.decode(payload, type=FromKernel)
-            except msgspec.ValidationError:
-                continue  # a hello
-            if isinstance(message, Reply):
-                self.replies[message.call] = (message, self._log.durable_seq)
-                self.some.set()
-
-    def get_write_buffer_size(self) -> int:
-        return 0
+    def _send(self, message: msgspec.Struct) -> None:
+        self._writer.write(frame(msgspec.msgpack.encode(message)))
 
     def output(self, type_: str, data: Any) -> int:
         """Call the verb; returns at once with the number of the call."""
         self._calls += 1
-        call = Call(self._calls, "output", [type_, data], "wake-1", 0)
-        self._link.data_received(frame(msgspec.msgpack.encode(call)))
+        self._send(Call(self._calls, "output", [type_, data], "wake-1", 0))
         return self._calls
 
     async def reply(self, call: int) -> tuple[Reply, int]:
+        """The reply, and the log's ``durable_seq`` when it was read."""
         async with asyncio.timeout(LIMIT_S):
-            while call not in self.replies:
-                self.some.clear()
-                await self.some.wait()
-        return self.replies[call]
+            while call not in self._replies:
+                payload = await self._reader.readexactly(int.from_bytes(await self._reader.readexactly(4), "big"))
+                with suppress(msgspec.ValidationError):  # the hellos
+                    message = msgspec.msgpack.decode(payload, type=FromKernel)
+                    if isinstance(message, Reply):
+                        self._replies[message.call] = message, self._log.durable_seq
+        return self._replies[call]
+
+    async def close(self) -> None:
+        """Leave."""
+        self._writer.close()
+        await self._writer.wait_closed()
 
 
 @pytest.fixture
@@ -89,24 +95,29 @@ async def log(tmp_path: Path) -> AsyncIterator[Log]:
     await made.close(clean=True)
 
 
+@pytest.fixture
+async def brain(log: Log) -> AsyncIterator[Brain]:
+    made = await Brain(log).connect()
+    yield made
+    await made.close()
+
+
 def test_every_kind_of_output_is_looked_at() -> None:
     assert set(CONTENT) == set(OUTPUTS)
 
 
 @pytest.mark.parametrize("type_", OUTPUTS)
-async def test_it_is_seen_at_once_and_answered_when_it_is_on_the_disk(log: Log, type_: str) -> None:
-    brain = Brain(log)
-    call = brain.output(type_, {"channel": "a", **CONTENT[type_]})
-    assert [row.type for row in log.recent(0)] == [type_]
-    assert call not in brain.replies
-    reply, durable_seq = await brain.reply(call)
+async def test_it_is_seen_at_once_and_answered_when_it_is_on_the_disk(log: Log, brain: Brain, type_: str) -> None:
+    seen: list[tuple[str, int]] = []
+    log.on_admitted = lambda rows: seen.extend((row.type, log.durable_seq) for row in rows)
+    reply, durable_seq = await brain.reply(brain.output(type_, {"channel": "a", **CONTENT[type_]}))
+    assert seen == [(type_, 0)], "it is in the projection before it is on the disk"
     assert reply.error is None
     assert durable_seq == log.last_seq == 1
 
 
 @pytest.mark.parametrize("type_", OUTPUTS)
-async def test_every_payload_takes_a_channel_and_an_optional_chunk(log: Log, type_: str) -> None:
-    brain = Brain(log)
+async def test_every_payload_takes_a_channel_and_an_optional_chunk(log: Log, brain: Brain, type_: str) -> None:
     refused, _ = await brain.reply(brain.output(type_, CONTENT[type_]))
     assert refused.error
     assert refused.error.code == "ENTRY_INVALID"
@@ -132,8 +143,8 @@ class Observer:
             self.all.set()
 
 
-async def test_chunks_are_ordinary_entries_that_reach_an_observer_each_as_it_is(log: Log) -> None:
-    brain, observer, delivery = Brain(log), Observer(3), Delivery(agent="rover")
+async def test_chunks_are_ordinary_entries_that_reach_an_observer_each_as_it_is(log: Log, brain: Brain) -> None:
+    observer, delivery = Observer(3), Delivery(agent="rover")
     log.on_durable = delivery.durable
     for word, final in (("one ", False), ("two ", False), ("three", True)):
         data = {"channel": "voice", "content": word, "chunk": {"of": "m", "final": final}}
