@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ import pytest
 
 from capsule.protocol import ToolCall
 from capsule.result import RunResult
+from capsule.sandbox.plan import Bind
 from capsule.scope import AxonScope
 from runtime.kernel.capsule.capsule import Capsule
 from runtime.kernel.capsule.incarnation import Shape
@@ -23,13 +24,13 @@ LIMIT_S = 40.0
 class Bench:
     """Executes blocks in one capsule; ``told`` and ``said`` are what the kernel would hear."""
 
-    def __init__(self, *, sandboxed: bool = True, memory_bytes: int = 256_000_000) -> None:
+    def __init__(self, *, binds: Sequence[Bind] = (), **shape: Any) -> None:
         self.told: list[tuple[str, msgspec.Struct]] = []
         self.said: list[str] = []
         self.tool: Callable[[ToolCall], Awaitable[Any]] = self._no_tool
         self.supervisor = Supervisor(tell=self._tell, say=self.said.append)
         self.capsule = Capsule(
-            Shape(sandboxed=sandboxed, memory_bytes=memory_bytes),
+            Shape(**{"sandboxed": True, "memory_bytes": 256_000_000, "binds": list(binds), **shape}),
             supervisor=self.supervisor,
             call_tool=lambda call: self.tool(call),
             tell=self._tell,
