@@ -106,7 +106,7 @@ class BrainLink(asyncio.Protocol):
         self.heard_us = self.began_us = mono_us()
         self.loaded = False
         self._unserved: deque[bytes] = deque()
-        self._serving = self._paused = False
+        self._serving = self._paused = self._refused = False
         self.left_us: int | None = None
         self.stopped = asyncio.Event()
 
@@ -128,6 +128,8 @@ class BrainLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Every message in its order; garbage ends the connection and the brain."""
+        if self._refused:
+            return  # it may still arrive, and was told of
         self.heard()
         try:
             self._unserved.extend(self._splitter.feed(data))
@@ -157,6 +159,7 @@ class BrainLink(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _refuse(self, error: Exception) -> None:
+        self._refused = True
         self._unserved.clear()
         refusal = error if isinstance(error, AxonError) else FrameInvalid(f"the brain sent {error!r}"[:500])
         self._events.brain_refused(refusal)

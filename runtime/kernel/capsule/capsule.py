@@ -214,7 +214,7 @@ class Capsule:
         reason = incarnation.reason or f"the capsule's process ended with {code}"
         self._why_not = f"{reason}; the next one isn't ready"
         for block_id, running in list(self._running.items()):
-            if not running.began and running.aim is None:
+            if incarnation.is_known and not running.began and running.aim is None:
                 self._unbegun.append(running.block)
                 self._forget(block_id)
                 continue

@@ -73,6 +73,8 @@ class Incarnation:
         self.is_ready = False
         self.reason = ""
         """Why it is being ended, when somebody here did that."""
+        self.is_known = False
+        """Once it has ended: whether all that it said was heard, to the last; else it may have begun anything."""
 
     def start(self, ended: Callable[[int], None], said: Callable[[str], None]) -> Process:
         """Start its process; returns at once. Raises ``SandboxUnavailable``."""
@@ -92,7 +94,7 @@ class Incarnation:
 
         def closed(code: int) -> None:
             self.is_ready = False
-            self._link.close()
+            self.is_known = self._link.finish(ours)
             launched.close()
             ended(code)
 

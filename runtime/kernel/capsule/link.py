@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections import deque
+from contextlib import suppress
 from typing import Protocol, cast
 
 import msgspec
@@ -14,6 +16,7 @@ from capsule.frames import FrameSplitter, Hello, frame
 from capsule.protocol import CAPSULE_PROTOCOL, MAX_FROM_GUEST, FromGuest, ToGuest
 
 MESSAGES_A_TURN = 64
+RECEIVE_BYTES = 65_536
 MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
 
@@ -38,7 +41,7 @@ class CapsuleLink(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._greeted = False
         self._unserved: deque[bytes] = deque()
-        self._serving = self._paused = False
+        self._serving = self._paused = self._refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello."""
@@ -51,6 +54,8 @@ class CapsuleLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Every message in its order; garbage ends the incarnation."""
+        if self._refused:
+            return  # it may still arrive, and was told of
         try:
             self._unserved.extend(self._splitter.feed(data))
         except FrameInvalid as error:
@@ -88,6 +93,9 @@ class CapsuleLink(asyncio.Protocol):
         self._greeted = True
 
     def _refuse(self, error: Exception) -> None:
+        if self._refused:
+            return
+        self._refused = True
         self._unserved.clear()
         refusal = error if isinstance(error, AxonError) else FrameInvalid(f"the capsule's guest sent {error!r}"[:500])
         self.close()
@@ -100,6 +108,16 @@ class CapsuleLink(asyncio.Protocol):
         self._transport.write(frame(self._encoder.encode(message)))
         if self._transport.get_write_buffer_size() > MAX_UNREAD_BYTES:
             self._refuse(FrameInvalid("the capsule's guest doesn't read what it asked for"))
+
+    def finish(self, sock: socket.socket) -> bool:
+        """Its process has ended: hear what it said last. False when that broke off, so that something is unknown."""
+        with suppress(OSError):  # nothing more is there, or the connection was closed before
+            while not self._refused and (data := sock.recv(RECEIVE_BYTES, socket.MSG_DONTWAIT)):
+                self.data_received(data)
+        while self._unserved and not self._refused:
+            self._serve()
+        self.close()
+        return not self._refused
 
     def close(self) -> None:
         """Hang up."""

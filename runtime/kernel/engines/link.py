@@ -36,7 +36,7 @@ class WorkerLink(asyncio.Protocol):
         self._splitter = FrameSplitter()
         self._decoder = msgspec.msgpack.Decoder(FromWorker)
         self._transport: asyncio.Transport | None = None
-        self._greeted = False
+        self._greeted = self._refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello, and what to load."""
@@ -46,10 +46,13 @@ class WorkerLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Every message in its order; garbage ends the worker."""
+        if self._refused:
+            return  # it may still arrive, and was told of
         try:
             for payload in self._splitter.feed(data):
                 self._take(payload)
         except Exception as error:  # noqa: BLE001 - whatever a worker's bytes can cause ends that worker alone
+            self._refused = True
             self.close()
             refusal = error if isinstance(error, AxonError) else FrameInvalid(f"an engine worker sent {error!r}"[:500])
             self._events.refused(refusal)

@@ -64,7 +64,7 @@ class ToolsLink(asyncio.Protocol):
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(FromHost)
         self._transport: asyncio.Transport | None = None
-        self._greeted = False
+        self._greeted = self._refused = False
         self._last_call = 0
         self._calls: dict[int, asyncio.Future[Any]] = {}
         self.abandoned: dict[int, Abandoned] = {}
@@ -97,10 +97,13 @@ class ToolsLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Every message in its order; garbage ends the host."""
+        if self._refused:
+            return  # it may still arrive, and was told of
         try:
             for payload in self._splitter.feed(data):
                 self._take(payload)
         except (FrameInvalid, msgspec.MsgspecError, ValueError, RecursionError) as error:
+            self._refused = True
             self._events.refused(FrameInvalid(f"the tools host sent {error}"[:500]))
             self.close()
 

@@ -164,6 +164,14 @@ for fd in range(3, 64):
     assert recorded == ([] if data == FORGED["a call of another block"] else ["FRAME_INVALID"])
 
 
+async def test_a_block_that_ends_its_process_at_once_is_not_executed_again(capsule):
+    for _ in range(5):
+        result = await capsule.one("import os; os._exit(3)")
+        assert result.error.message == "the capsule's process ended with 3"
+    ends = [fact for type_, fact in capsule.told if type_ == "kernel:process:ended"]
+    assert len(ends) == 5
+
+
 async def test_a_flood_of_calls_ends_the_flooder(capsule):
     code = """
 import os, struct, stat, msgspec

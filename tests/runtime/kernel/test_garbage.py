@@ -7,6 +7,7 @@ socket's and the commands' are in ``tests/runtime/log/test_pages.py`` and ``test
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -125,6 +126,7 @@ def cut_off(listener: Listener, transport: Transport) -> bool:
 async def test_garbage_after_the_hello_is_cut_off_and_told_once(name: str, kind: str) -> None:
     link, listener, transport, hello = connected(name)
     link.data_received(hello + GARBAGE[kind])
+    link.data_received(GARBAGE[kind])  # was under way
     assert cut_off(listener, transport), listener.refusals
     assert listener.heard_of == []
 
@@ -149,6 +151,34 @@ async def test_half_a_frame_is_waited_for(name: str) -> None:
     link, listener, transport, hello = connected(name)
     link.data_received(hello + b"\x00\x00\x01\x00half")
     assert (listener.refusals, transport.aborted) == ([], False)
+
+
+STARTED = frame(pack(["Started", "block-1"]))
+
+
+@pytest.mark.parametrize(
+    ("last_words", "heard", "known"),
+    [
+        (b"", 0, True),
+        (STARTED, 1, True),
+        (STARTED * 1000, 1000, True),
+        (STARTED + b"\xff\xff\xff\xff", 0, False),
+        (STARTED + GARBAGE["no msgpack"], 1, False),
+        (STARTED + b"\x00\x00", 1, True),
+    ],
+)
+async def test_what_a_guest_said_before_its_end_is_heard_or_known_to_be_lost(
+    last_words: bytes, heard: int, known: bool
+) -> None:
+    """A block of which nobody knows whether it has begun must not be executed again."""
+    link, listener, _, hello = connected("capsule")
+    link.data_received(hello)
+    ours, theirs = socket.socketpair()
+    theirs.sendall(last_words)
+    theirs.close()
+    assert link.finish(ours) is known
+    assert len(listener.heard_of) == heard
+    ours.close()
 
 
 @pytest.mark.parametrize("name", LINKS)
