@@ -72,14 +72,20 @@ def open_reader(path: Path, *, vfs: str | None = None) -> apsw.Connection:
 
 
 def copy_back(connection: apsw.Connection) -> None:
-    """Copy what an ended process left in the write-ahead log into the database, so that the next commit begins it anew.
+    """Move what an ended process left in the write-ahead log into the database, so that the next commit begins anew.
 
     SQLite would write on right behind the last commit that holds, into the very block in which that one ends: the
     repeated frame that ``psow=0`` puts between them isn't synced to its end, so a cut may have taken it. A second cut,
-    during that write, could turn the block to garbage and take what was acknowledged. Call it before writing anything
-    on a connection that was opened after an eviction. Raises ``apsw.Error``.
+    during that write, could turn the block to garbage and take what was acknowledged. And what lies behind that commit
+    and doesn't hold would be there still, to be taken for a loss at the next start.
+
+    Call it before anything is written on a connection that was opened after an eviction; nothing happens while another
+    program holds a transaction. Raises ``apsw.Error``.
     """
-    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    try:
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        return
 
 
 @contextmanager

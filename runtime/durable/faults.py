@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import apsw
 import msgspec
 
-Kind: TypeAlias = Literal["write", "sync", "truncate", "delete", "rename", "note"]
+Kind: TypeAlias = Literal["make", "write", "sync", "lose", "truncate", "delete", "rename", "note"]
 
 
 class Operation(msgspec.Struct, frozen=True):

@@ -113,11 +113,26 @@ def _open_sound(path: Path, context: EntryContext, settings: LogSettings) -> tup
         reason = error.message if isinstance(error, LogDamaged) else str(error)
         salvage.replace(path, context=context, reason=reason)
         connection = _open_checked(path, context, settings)
+    try:
+        return connection, _settle_wal(connection, left)
+    except BaseException:
+        connection.close(True)
+        raise
+
+
+def _settle_wal(connection: apsw.Connection, left: wal.WalLeft) -> Told | None:
+    """What a salvage left to be told, or what SQLite left out of the write-ahead log; what holds of that is moved.
+
+    More than a cut leaves stays where it is until the boot's commit tells of it.
+    """
     note = connection.execute("SELECT note FROM meta").get
+    valid_frames = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0]
+    lost = None if note else left.lost(valid_frames=valid_frames)
+    if left.is_of_a_cut(valid_frames=valid_frames):
+        copy_back(connection)
     if note:
-        return connection, msgspec.json.decode(note, type=Told)
-    lost = left.lost(valid_frames=connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)[0])
-    return connection, Told(reason=lost) if lost else None
+        return msgspec.json.decode(note, type=Told)
+    return Told(reason=lost) if lost else None
 
 
 def _check_there(path: Path, *, written: bool) -> None:
@@ -157,8 +172,7 @@ def _settle_segments(
 def _open_checked(path: Path, context: EntryContext, settings: LogSettings) -> apsw.Connection:
     connection = open_writer(path, vfs=settings.vfs)
     try:
-        new = schema.is_empty(connection)
-        if new:
+        if schema.is_empty(connection):
             if _was_used(path):
                 raise LogDamaged("the log is empty, and this session was written before", seq=1)
             schema.create(connection, agent_id=context.agent_id, session_id=context.session_id)
@@ -167,8 +181,6 @@ def _open_checked(path: Path, context: EntryContext, settings: LogSettings) -> a
         schema.complete(connection)
         inspection.inspect(connection, window=settings.window_entries)
         read_marks(connection)
-        if not new:
-            copy_back(connection)
     except BaseException:
         connection.close(True)
         raise

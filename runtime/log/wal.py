@@ -43,14 +43,18 @@ class WalLeft(msgspec.Struct, frozen=True, kw_only=True):
             first = self.frames[0].salts
             begun_anew = self.salts[0] != first[0] and self.salts[1] != first[1]  # all of it was copied before
             return None if begun_anew else "the write-ahead log's header doesn't hold; its commits may be lost"
-        commits = self._commits_behind(valid_frames)
+        commits = self.commits_behind(valid_frames)
         if commits == 0:
             return None
         if commits == 1:
             return "the last commit in the write-ahead log doesn't hold and was left out"
         return f"the write-ahead log doesn't hold from frame {valid_frames + 1} on; {commits} commits were left out"
 
-    def _commits_behind(self, valid_frames: int) -> int:
+    def is_of_a_cut(self, *, valid_frames: int) -> bool:
+        """Whether a cut alone leaves such a file: one commit behind those that hold, at most."""
+        return bool(self.frames) and self.header_holds and self.commits_behind(valid_frames) <= 1
+
+    def commits_behind(self, valid_frames: int) -> int:
         """Commits beyond the frames that hold; a commit's last frame is repeated once to fill a disk block."""
         before = self.frames[valid_frames - 1] if 0 < valid_frames <= len(self.frames) else None
         count, run = 0, 1 if before is not None and before.commit else 0
