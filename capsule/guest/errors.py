@@ -16,3 +16,7 @@ class Interrupted(KeyboardInterrupt):
 
     Not an ``Exception``, so that nobody catches it by habit; of this kind, because asyncio lets it through everywhere.
     """
+
+
+for _kind in (PolicyDenied, ToolFailed):
+    _kind.__module__ = "builtins"  # where a block finds them, and what a traceback says

@@ -89,10 +89,20 @@ def _message(error: BaseException, name: str) -> str:
         found.stack = traceback.StackSummary.from_list(
             [each for each in found.stack if each.filename.startswith(code.PREFIX)]
         )
-        text = "".join(found.format()).strip().removeprefix("Traceback (most recent call last):\n")
+        text = _told(found)
     except Interrupted:
         raise
     except BaseException as second:  # noqa: BLE001 - an exception that can't even be described
         text = f"{type(error).__name__} (it can't be described: {type(second).__name__})"
     text = text.replace(f'File "{name}", ', "")
     return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE // 2]} ... {text[-MAX_MESSAGE // 2 :]}"
+
+
+def _told(found: traceback.TracebackException) -> str:
+    """What first, then where; a group of exceptions as Python tells it."""
+    if getattr(found, "exceptions", None):
+        return "".join(found.format()).strip()
+    lines = "".join(found.format_exception_only()).rstrip().split("\n")
+    if isinstance(found.exc_type, type) and issubclass(found.exc_type, SyntaxError):
+        lines = [lines[-1], *lines[:-1]]
+    return "\n".join([*lines, "".join(found.stack.format()).rstrip()]).rstrip()

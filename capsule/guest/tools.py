@@ -119,6 +119,7 @@ class Finder(MetaPathFinder, Loader):
         self._calls = calls
         self._modules: dict[str, Module] = {}
         self._unavailable: dict[str, str] = {}
+        self._denied: dict[str, list[Member]] = {}
 
     def answered(self, answer: Answer) -> None:
         """The kernel has answered a call."""
@@ -128,10 +129,15 @@ class Finder(MetaPathFinder, Loader):
         """Later imports see this; modules that were imported are brought up to date, or vanish."""
         self._modules = {module.name: module for module in scope.modules}
         self._unavailable = {one.name: one.reason for one in scope.unavailable}
+        self._denied = {}
+        for one in scope.unavailable:
+            of, _, member = one.name.partition(".")
+            if member.isidentifier() and of not in self._unavailable:
+                self._denied.setdefault(of, []).append(_unknown(member, one.reason))
         for name, module in list(sys.modules.items()):
             spec = getattr(module, "__spec__", None)
             if isinstance(spec, ModuleSpec) and spec.loader is self:
-                if name in self._modules:
+                if name in self._modules or name in self._denied:
                     self.exec_module(module)
                 else:
                     del sys.modules[name]
@@ -143,7 +149,7 @@ class Finder(MetaPathFinder, Loader):
         target: ModuleType | None = None,  # noqa: ARG002 - the same
     ) -> ModuleSpec | None:
         """Python's import system asks."""
-        if fullname in self._modules:
+        if fullname in self._modules or fullname in self._denied:
             return ModuleSpec(fullname, self)
         if fullname in self._unavailable:
             raise ImportError(f"{fullname} is unavailable: {self._unavailable[fullname]}", name=fullname)
@@ -151,13 +157,20 @@ class Finder(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Fill it with stubs."""
-        known = self._modules[module.__name__]
+        known = self._modules.get(module.__name__) or Module(name=module.__name__)
         module.__doc__ = known.doc or None
-        members = {member.name: _stub(known.name, member, self._calls) for member in known.members}
+        # One that policy denies can be called too: the refusal then names the rule, and is recorded.
+        offered = [*known.members, *self._denied.get(known.name, [])]
+        members = {member.name: _stub(known.name, member, self._calls) for member in offered}
         for gone in [name for name in vars(module) if not name.startswith("__") and name not in members]:
             delattr(module, gone)
         vars(module).update(members)
-        module.__all__ = list(members)  # type: ignore[attr-defined]  # a module's own list
+        module.__all__ = [member.name for member in known.members]  # type: ignore[attr-defined]  # a module's own list
+
+
+def _unknown(name: str, reason: str) -> Member:
+    """A member that can't be used; what it takes is nobody's business."""
+    return Member(name=name, declaration=f"def {name}(*args, **kwargs)", doc=reason)
 
 
 def _stub(module: str, member: Member, calls: Calls) -> Callable[..., Any]:

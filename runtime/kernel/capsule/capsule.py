@@ -20,7 +20,7 @@ from runtime.kernel.process import Process
 from runtime.kernel.supervisor import Row, Supervisor
 
 NAME = "capsule"
-GRACE_S = 0.25
+GRACE_S = 1.0
 """How long a block may take to end when it is told to; then the incarnation ends."""
 AGAIN_S = 0.02
 """How often it is told."""

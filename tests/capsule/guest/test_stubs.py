@@ -156,3 +156,16 @@ async def test_stops_in_the_middle_of_calls_tear_no_message(arm):
         assert results[blocks[0].id].error.kind == "interrupt"
         assert (await arm.one("arm.move(2.0)")).value == [2.0]
     assert arm.incarnations == 1
+
+
+async def test_a_member_that_policy_denies_can_be_called_and_is_refused(arm):
+    async def tool(call):
+        raise PolicyDenied(f"{call.member}: no rule allows it")
+
+    arm.tool = tool
+    arm.scope(AxonScope(modules=[ARM], unavailable=[Unavailable(name="arm.burn", reason="denied by policy")]))
+    result = await arm.one("import arm\narm.burn(True)")
+    assert result.error.message.startswith("PolicyDenied: ")
+    assert "no rule allows it" in result.error.message
+    arm.scope(AxonScope(unavailable=[Unavailable(name="lamp.on", reason="denied by policy")]))
+    assert "PolicyDenied" in (await arm.one("import lamp\nlamp.on()")).error.message
