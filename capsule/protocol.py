@@ -14,7 +14,7 @@ from capsule.result import RunResult
 from capsule.scope import AxonScope
 
 CAPSULE_PROTOCOL = "axon-capsule/1"
-MAX_FROM_GUEST = 4 * 1024 * 1024
+MAX_FROM_GUEST = 2 * 1024 * 1024
 """Bytes of one message of the guest."""
 
 Short = Annotated[str, Meta(max_length=256)]

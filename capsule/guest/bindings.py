@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from capsule.guest.plain import MAX_CHARACTERS, NotPlain, measured
+from capsule.guest.plain import MAX_CHARACTERS, NotPlain, clean, measured, size
 from capsule.result import Absent, CapsuleScope
 
 MAX_SCOPE = 400_000
@@ -42,14 +42,14 @@ class Bindings:
         absent: list[Absent] = []
         names, left = self.names(), MAX_SCOPE
         for count, name in enumerate(names):
-            left -= len(name)
+            left -= size(name)
             if left < 0 or count == MAX_NAMES:
                 return CapsuleScope(values=values, unavailable=absent), len(names) - count
             try:
-                values[name], cost = measured(self._globals[name], min(left, MAX_CHARACTERS))
+                values[clean(name)], cost = measured(self._globals[name], min(left, MAX_CHARACTERS))
                 left -= cost
             except NotPlain as error:
-                absent.append(Absent(name, error.reason))
+                absent.append(Absent(clean(name), error.reason))
         return CapsuleScope(values=values, unavailable=absent), 0
 
 

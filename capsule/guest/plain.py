@@ -12,8 +12,9 @@ from capsule.result import AbsenceReason
 MAX_DEPTH = 64
 MAX_PARTS = 50_000
 MAX_CHARACTERS = 200_000
-PART = 4
-"""Characters that a part counts beside its own."""
+"""As UTF-8, where some take up to four, in a value that holds others; a text alone has so many of any kind."""
+PART = 9
+"""Characters that a part counts beside its own: what the kernel takes is bounded in bytes."""
 
 
 class NotPlain(Exception):
@@ -29,6 +30,8 @@ def plain(value: Any) -> Any:
 
     Raises ``NotPlain``.
     """
+    if issubclass(type(value), str) and len(text := str.__str__(value)) <= MAX_CHARACTERS:
+        return clean(text)  # alone, it counts characters whatever they take
     return measured(value, MAX_CHARACTERS)[0]
 
 
@@ -108,10 +111,21 @@ class _Copy:
         return value
 
     def _text(self, text: str) -> str:
-        self._characters += len(text)
-        if self._characters > self._max_characters:
+        """Counted as UTF-8."""
+        if len(text) > self._max_characters or self._characters + size(text) > self._max_characters:
             raise NotPlain("oversized", f"it has more than {self._max_characters:,} characters")
-        return text if text.isascii() else text.encode("utf-8", "replace").decode()
+        self._characters += size(text)
+        return clean(text)
+
+
+def size(text: str) -> int:
+    """In bytes of UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def clean(text: str) -> str:
+    """Lone surrogates have no UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _finite(value: float) -> float:

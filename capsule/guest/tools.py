@@ -16,7 +16,7 @@ from typing import Any
 
 from capsule.guest import belonging
 from capsule.guest.errors import PolicyDenied, ToolFailed
-from capsule.guest.plain import NotPlain, plain
+from capsule.guest.plain import MAX_CHARACTERS, NotPlain, measured
 from capsule.protocol import Answer, Asked, ToolCall
 from capsule.scope import AxonScope, Member, Module
 
@@ -82,16 +82,14 @@ class Calls:
         if of is None:
             raise ToolFailed(f"{module}.{member} was called outside every block")
         try:
-            call = ToolCall(
-                of, module, member, [plain(each) for each in args], {k: plain(v) for k, v in kwargs.items()}
-            )
+            (positional, named), _ = measured([list(args), kwargs], MAX_CHARACTERS)
         except NotPlain as error:
             raise TypeError(f"{module}.{member} takes plain values: {error}") from None
         with self._lock:
             self._last += 1
             number = self._last
             self._waiting[number] = hear
-        self._send(Asked(number, call))
+        self._send(Asked(number, ToolCall(of, module, member, positional, named)))
         return number
 
     def _forget(self, number: int) -> None:

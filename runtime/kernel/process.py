@@ -53,12 +53,24 @@ class Process:
         self._loop.add_reader(self._pidfd, self._reap)
         self._partial = b""
         self._output = -1
+        self._a_second = 0
 
-    def listen(self, fd: int) -> None:
-        """Read the child's output from that pipe, which this object now owns."""
+    def listen(self, fd: int, *, a_second: int = 0) -> None:
+        """Read the child's output from that pipe, which this object now owns.
+
+        With ``a_second``, no more than so many bytes on average: one that floods waits for itself.
+        """
         os.set_blocking(fd, False)
-        self._output = fd
+        self._output, self._a_second = fd, a_second
         self._loop.add_reader(fd, self._read)
+
+    def _rest(self, read: int) -> None:
+        self._loop.remove_reader(self._output)
+        self._loop.call_later(read / self._a_second, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._output >= 0:
+            self._loop.add_reader(self._output, self._read)
 
     def signal(self, number: int) -> None:
         """Send a signal; nothing happens when it has ended."""
@@ -103,6 +115,8 @@ class Process:
         if not piece:
             self._close_output()
             return False
+        if self._a_second:
+            self._rest(len(piece))
         *lines, self._partial = (self._partial + piece).split(b"\n")
         self._partial = self._partial[-MAX_LINE:]
         if len(lines) > MAX_LINES_A_READ:

@@ -16,6 +16,7 @@ from runtime.abi.errors import PolicyDenied
 from runtime.abi.telemetry import Refused
 from runtime.kernel.capsule.incarnation import Incarnation, Shape
 from runtime.kernel.execution.execution import Block
+from runtime.kernel.execution.plain import NotPlain, json_of
 from runtime.kernel.process import Process
 from runtime.kernel.supervisor import Row, Supervisor
 
@@ -28,6 +29,8 @@ BEGIN_S = 5.0
 """How long a guest may take to begin a block."""
 READY_S = 30.0
 MAX_CALLS = 256
+MAX_CALLS_BYTES = 2 * 1024 * 1024
+"""Of the arguments of all calls that wait."""
 ToolCaller = Callable[[ToolCall], Awaitable[Any]]
 
 
@@ -74,6 +77,7 @@ class Capsule:
         self._running: dict[str, _Running] = {}
         self._alone = False
         self._unbegun: list[Block] = []
+        self._waiting_bytes = 0
         self._settled: Callable[[str, RunResult], None] = lambda _id, _result: None
         self._over = asyncio.Event()
         self._interrupted: set[str] = set()
@@ -124,8 +128,8 @@ class Capsule:
             async with asyncio.timeout(READY_S):
                 while not self._ready.is_set() and not ids <= self._interrupted:
                     await self._ready.wait()
-        except TimeoutError:
-            pass  # told by each block's result
+        except TimeoutError:  # told by each block's result
+            self._end_incarnation(f"it wasn't ready within {READY_S:g} s")
 
     async def _run(self, blocks: Sequence[Block], settled: Callable[[str, RunResult], None]) -> list[Block]:
         assert self._incarnation is not None
@@ -212,6 +216,8 @@ class Capsule:
     def _ended(self, incarnation: Incarnation, code: int, ended: Callable[[int], None]) -> None:
         self._ready.clear()
         reason = incarnation.reason or f"the capsule's process ended with {code}"
+        if not self._served and incarnation.last_words:
+            reason = f"{reason}: {incarnation.last_words}"
         self._why_not = f"{reason}; the next one isn't ready"
         for block_id, running in list(self._running.items()):
             if incarnation.is_known and not running.began and running.aim is None:
@@ -278,9 +284,21 @@ class Capsule:
         if len(running.calls) >= MAX_CALLS:
             incarnation.send(Answer(asked.call, error=f"{MAX_CALLS} calls of this block wait already"))
             return
+        try:
+            size = len(json_of([asked.tool.args, asked.tool.kwargs]))
+        except NotPlain as error:
+            raise FrameInvalid(f"the capsule's guest called a tool with what no stub sends: {error}") from None
+        if self._waiting_bytes + size > MAX_CALLS_BYTES:
+            incarnation.send(Answer(asked.call, error=f"calls with {MAX_CALLS_BYTES:,} bytes wait already"))
+            return
+        self._waiting_bytes += size
         task = asyncio.get_running_loop().create_task(self._call(incarnation, asked))
         running.calls.add(task)
-        task.add_done_callback(running.calls.discard)
+        task.add_done_callback(lambda done: self._called(running, done, size))
+
+    def _called(self, running: _Running, call: asyncio.Task[None], size: int) -> None:
+        running.calls.discard(call)
+        self._waiting_bytes -= size
 
     async def _call(self, incarnation: Incarnation, asked: Asked) -> None:
         try:

@@ -26,6 +26,9 @@ PACKAGE = Path(__file__).resolve().parents[3] / "capsule"
 THREADS = 160
 """A thread a block of a list, and what those start; for the process's user, not counting others'."""
 
+SAID_A_SECOND = 4096
+"""Bytes that are read of what the process itself prints, which no block does in order: a flood waits in its pipe."""
+
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
     """What every incarnation of an agent has in common."""
@@ -100,9 +103,14 @@ class Incarnation:
 
         process = Process(launched.popen, ended=closed, said=said, guest=lambda: launched.guest_pid)
         assert launched.popen.stdout
-        process.listen(os.dup(launched.popen.stdout.fileno()))
+        process.listen(os.dup(launched.popen.stdout.fileno()), a_second=SAID_A_SECOND)
         self._process = process
         return process
+
+    @property
+    def last_words(self) -> str:
+        """The last line that its process printed."""
+        return self._process.last_words[-1] if self._process and self._process.last_words else ""
 
     def send(self, message: ToGuest) -> None:
         """Send a message."""

@@ -14,6 +14,7 @@ import msgspec
 from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import FrameSplitter, Hello, frame
 from capsule.protocol import CAPSULE_PROTOCOL, MAX_FROM_GUEST, FromGuest, ToGuest
+from runtime.kernel.capsule.message import decoded
 
 MESSAGES_A_TURN = 64
 RECEIVE_BYTES = 65_536
@@ -37,7 +38,6 @@ class CapsuleLink(asyncio.Protocol):
         self._events = events
         self._splitter = FrameSplitter(MAX_FROM_GUEST)
         self._encoder = msgspec.msgpack.Encoder()
-        self._decoder = msgspec.msgpack.Decoder(FromGuest)
         self._transport: asyncio.Transport | None = None
         self._greeted = False
         self._unserved: deque[bytes] = deque()
@@ -85,7 +85,7 @@ class CapsuleLink(asyncio.Protocol):
 
     def _take(self, payload: bytes) -> None:
         if self._greeted:
-            self._events.heard(self._decoder.decode(payload))
+            self._events.heard(decoded(payload))
             return
         hello = msgspec.msgpack.decode(payload, type=Hello)
         if hello.protocol != CAPSULE_PROTOCOL:
