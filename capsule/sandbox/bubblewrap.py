@@ -79,6 +79,7 @@ def _environment(plan: Plan) -> Iterator[str]:
 def _file_systems(plan: Plan) -> Iterator[str]:
     size = str(plan.limits.scratch_bytes)
     yield from ("--proc", "/proc", "--dev", "/dev")
+    yield from ("--ro-bind", "/dev/null", "/dev/zero")  # no device any more: shared, it is memory that nobody counts
     yield from ("--size", size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev")
     yield from ("--size", size, "--tmpfs", "/tmp")
 

@@ -7,7 +7,7 @@ import resource
 import msgspec
 
 MIB = 1024 * 1024
-MAPPED_BESIDE_BYTES = 1024 * MIB  # libraries, and address space that malloc reserves without using it
+MAPPED_BESIDE_BYTES = 768 * MIB  # libraries, and address space that malloc reserves without using it
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         """
         bounds = {
             resource.RLIMIT_DATA: self.memory_bytes,
-            resource.RLIMIT_AS: 2 * self.memory_bytes + MAPPED_BESIDE_BYTES,
+            resource.RLIMIT_AS: self.memory_bytes + MAPPED_BESIDE_BYTES,
             resource.RLIMIT_NOFILE: self.open_files,
             resource.RLIMIT_FSIZE: self.file_size_bytes,
             resource.RLIMIT_CORE: 0,

@@ -24,8 +24,15 @@ def lock_down() -> bool:
     if limits is None:
         return False
     msgspec.json.decode(limits, type=Limits).apply()
+    _first_to_die()
     install()
     return True
+
+
+def _first_to_die() -> None:
+    """As the stage does for root: what counts against no limit, such as shared memory, must not cost the kernel."""
+    with open("/proc/self/oom_score_adj", "w") as score:
+        score.write("1000")
 
 
 if __name__ == "__main__":

@@ -91,6 +91,35 @@ def test_a_stream_pair_is_allowed_and_a_datagram_pair_is_not(machine: str) -> No
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", ["sendto", "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg"])
+def test_nothing_is_sent_or_received_out_of_band(machine: str, name: str) -> None:
+    number, out_of_band, no_signal_no_wait = numbers(machine, CHECKED)[name], 1, 0x4040
+    position = 2 if name in ("sendmsg", "recvmsg") else 3
+    before = [7] * position
+    assert ask(machine, number, *before, no_signal_no_wait) == ALLOW
+    assert ask(machine, number, *before, no_signal_no_wait | out_of_band) == EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_socket_takes_buffer_sizes_and_no_filter(machine: str) -> None:
+    setsockopt, so_sndbuf, so_attach_filter, so_attach_bpf = numbers(machine, CHECKED)["setsockopt"], 7, 26, 50
+    assert ask(machine, setsockopt, 3, 1, so_sndbuf) == ALLOW
+    for option in (so_attach_filter, so_attach_bpf):
+        assert ask(machine, setsockopt, 3, 1, option) == EPERM
+    assert ask(machine, setsockopt, 3, 6, so_sndbuf) == EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_memory_is_private_or_a_files(machine: str) -> None:
+    mmap = numbers(machine, CHECKED)["mmap"]
+    shared, private, anonymous, fixed_noreserve = 0x01, 0x02, 0x20, 0x4010
+    for flags in (private, private | anonymous, shared, private | anonymous | fixed_noreserve):
+        assert ask(machine, mmap, 0, 4096, 3, flags) == ALLOW
+    for flags in (shared | anonymous, shared | private | anonymous, anonymous):
+        assert ask(machine, mmap, 0, 4096, 3, flags) == EPERM
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_a_call_lies_in_one_table(machine: str) -> None:
     tables = [numbers(machine, table) for table in (*ALLOWED, CHECKED, DENIED)]
     assert len({name for table in tables for name in table}) == sum(map(len, tables))
