@@ -1,6 +1,6 @@
 # Axon Edge. `make run` runs the rover, `make test` the tests; both set up what they need the first time.
 #   make run [FOR=20s] [SUMMARY=out.json] [AGENT=examples/rover]
-#   make test   make lint   make bench   make setup   make clean   make plug [N=200]
+#   make test   make lint   make bench   make setup   make clean   make plug [N=200]   make crash [N=100000]
 
 AGENT   ?= examples/rover
 VENV    := .venv
@@ -11,7 +11,7 @@ PYTHON  ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
              $$name -c '$(FITS)' >/dev/null 2>&1 && { echo $$name; break; }; done)
 READY   := $(VENV)/.ready
 
-.PHONY: run test lint bench plug setup check-system clean
+.PHONY: run test lint bench plug crash setup check-system clean
 .DEFAULT_GOAL := help
 
 help:
@@ -34,6 +34,9 @@ bench: $(READY)
 
 plug: $(READY)
 	@$(BIN)/python -m plug --cuts $(or $(N),200) $(ARGS)
+
+crash: $(READY)
+	@$(BIN)/python -m crash $(or $(N),100000) $(ARGS)
 
 setup: $(READY)
 

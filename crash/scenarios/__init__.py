@@ -1,0 +1,1 @@
+"""What is recorded: one file a part of the product."""
