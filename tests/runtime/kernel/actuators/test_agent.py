@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,21 @@ def test_a_stop_holds_while_the_brain_spins(robot: Callable[..., Robot]) -> None
     until(lambda: running.last["did"] == "safe", "nothing is heard of it")
     assert running.stop()["confirmed"] == ["steer"]
     assert running.last["why"] == "emergency stop 1"
+
+
+def test_a_stop_holds_while_the_capsule_hangs(robot: Callable[..., Robot]) -> None:
+    """A C call that holds the interpreter; the brain steers on meanwhile, and the stop doesn't wait for the block."""
+    running = robot(config=f"{STEER}[capsule]\ntimeout_s = 60\n")
+    with ThreadPoolExecutor(1) as side:
+        block = side.submit(running.agent.ask, "exec", code="sum(range(10**12))", timeout_s=120)
+        actions = lambda: [row for row in running.agent.rows() if row.type == "cognet:action:python"]  # noqa: E731
+        until(lambda: bool(actions()), "the block is written down")
+        running.outputs_go_on()
+        assert running.stop()["confirmed"] == ["steer"]
+        running.rests()
+        assert not block.done()
+        running.agent.kill("capsule")
+        assert block.result(60)["error"]["kind"] == "exception"
 
 
 def test_a_stop_is_held_by_a_driver_that_starts_again(rover: Robot) -> None:
