@@ -82,6 +82,12 @@ class Bench:
         await self.supervisor.end("capsule", grace_s=0.1)
 
 
+@pytest.fixture(scope="session")
+def bench() -> type[Bench]:
+    """For a module that keeps one capsule for many tests."""
+    return Bench
+
+
 @pytest.fixture
 async def make_capsule() -> AsyncIterator[Callable[..., Bench]]:
     """Make a capsule with a shape of its own."""
