@@ -118,7 +118,7 @@ def _decoded(raw: Raw, decoder: msgspec.msgpack.Decoder[Any]) -> Any:
 
 def _count(value: Any) -> None:
     """Raise ``FrameInvalid`` for more parts than a value of an honest guest has."""
-    parts, level = 1, [value]
+    parts, level = 0, [value]
     while level:
         below: list[Any] = []
         for each in level:
