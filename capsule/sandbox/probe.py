@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import mmap
 import os
 import platform
 import resource
@@ -83,6 +84,10 @@ def by_lock() -> Iterator[Check]:
     for family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK):
         yield attempt(f"open a socket of {family.name}", partial(socket.socket, family))
     yield attempt("open a datagram pair", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+    yield attempt("send out of band", out_of_band)
+    yield attempt(
+        "share memory without a file", lambda: mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)
+    )
     yield attempt("cut the tie to the parent", lambda: libc_call("prctl", PR_SET_PDEATHSIG, 0, 0, 0, 0))
     yield attempt("raise a limit", raise_limit)
     for name, number in numbers(platform.machine(), DENIED).items():
@@ -151,6 +156,14 @@ def fork() -> int:
     if child == 0:
         os._exit(0)
     return child
+
+
+def out_of_band() -> str:
+    """Send an urgent byte to oneself."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.send(b"x", socket.MSG_OOB)
+    return "a byte"
 
 
 def raise_limit() -> str:
