@@ -69,11 +69,12 @@ class Entries(_Message, frozen=True):
 
 
 class Reply(_Message, frozen=True):
-    """The end of the call of that number: a value, or an error."""
+    """The end of the call of that number: a value, or an error; ``rows`` were admitted before it, as in ``Entries``."""
 
     call: int
     value: Any = None
     error: WireError | None = None
+    rows: list[Row] = []
 
 
 class Part(_Message, frozen=True):

@@ -205,11 +205,12 @@ class Life:
         self._stop: asyncio.Future[float] = self._loop.create_future()
 
     def _receive(self, message: FromKernel) -> None:
+        if isinstance(message, Entries) and self._welcomed.done():
+            self._welcomed.result().take(message.rows)
+            return
         match message:
             case Welcome() if not self._welcomed.done():
                 self._welcomed.set_result(self._new_brain(message))
-            case Entries(rows) if self._welcomed.done():
-                self._welcomed.result().take(rows)
             case Retired(first_seq) if self._welcomed.done():
                 self._welcomed.result().session.retire(first_seq)
             case Scoped(scope) if self._welcomed.done():

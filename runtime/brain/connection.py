@@ -14,7 +14,7 @@ import msgspec
 from capsule.errors import AxonError, FrameInvalid
 from capsule.frames import MAX_FRAME_BYTES, FrameSplitter, Hello, frame
 from runtime.abi.errors import BrainLost, CallInvalid, EntryTooLarge, from_wire
-from runtime.abi.link import LINK_PROTOCOL, Call, Cancel, FromBrain, FromKernel, Part, Reply
+from runtime.abi.link import LINK_PROTOCOL, Call, Cancel, Entries, FromBrain, FromKernel, Part, Reply
 
 TOLD_BATCH = 256
 MAX_EVENT_BYTES = 32 * 1024
@@ -76,6 +76,8 @@ class Connection(asyncio.Protocol):
             return
         message = _decoder.decode(payload)
         if isinstance(message, Reply):
+            if message.rows:
+                self._receive(Entries(message.rows))
             self._resolve(message)
         elif isinstance(message, Part):
             if hear := self._hearers.get(message.call):
@@ -148,10 +150,11 @@ class Connection(asyncio.Protocol):
         if self.lost.done():
             raise BrainLost(f"kernel.{verb}: {self.lost.result().message}")
         number = self._last_call + 1
-        is_first = not self._flushing
-        self.send(Call(number, verb, args, wake_id, cursor))
-        if is_first:
-            self._write()  # a lone call doesn't wait for the end of the turn; those that follow it in this turn do
+        call = Call(number, verb, args, wake_id, cursor)
+        if self._calls or self._flushing or self._transport is None:
+            self.send(call)
+        else:  # a lone call doesn't wait for the end of the turn; those that follow it do
+            self._transport.write(frame(_encode(call, MAX_FRAME_BYTES)))
         self._last_call = number
         future = self._calls[number] = self._loop.create_future()
         if hear is not None:
@@ -187,9 +190,6 @@ class Connection(asyncio.Protocol):
     def flush(self) -> None:
         """Write all that is queued; telemetry waits while the kernel doesn't read."""
         self._flushing = False
-        self._write()
-
-    def _write(self) -> None:
         frames = _taken(self._frames, len(self._frames))
         while self._events and not self._paused:
             frames.append(frame(_encoder.encode(("Told", _taken(self._events, TOLD_BATCH)))))

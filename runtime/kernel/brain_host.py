@@ -116,6 +116,7 @@ class BrainHost:
             return
         if not link.connected:
             return
+        link.flush()
         heartbeat_s = self._setup.agent.brain.heartbeat_s
         limit_s = heartbeat_s if link.loaded else max(LOAD_GRACE_S, 5 * heartbeat_s)
         silent_s = (mono_us() - link.heard_us) / 1e6

@@ -22,7 +22,6 @@ from runtime.abi.link import (
     Cancel,
     Ended,
     Engines,
-    Entries,
     FromBrain,
     FromKernel,
     Heartbeat,
@@ -41,14 +40,14 @@ from runtime.abi.link import (
 )
 from runtime.abi.payloads import Settled
 from runtime.abi.telemetry import COGNET_MAY_EMIT, TelemetryEvent, check
+from runtime.kernel.brain_stream import BrainStream
 from runtime.log.log import Log
 
 MAX_UNREAD_BYTES = 8 * 1024 * 1024
 MESSAGES_A_TURN = 128
 MAX_CALLS = 256
-ECHO_S = 0.002
-"""An output's own row waits for its reply, or for a row that can't wait, but no longer than this."""
-ROWS_A_FRAME = 32  # of at most 256 KB each: a frame has its limit
+QUICK_US = 2000
+"""While outputs are durable so soon, a lone one's row comes with its reply: one wake-up of the brain, not two."""
 TICKS = "cognet:tick:"
 OUTPUT_TYPES = tuple(type_ for type_ in PAYLOAD_CLASSES if type_.startswith(OUTPUT_PREFIX))
 
@@ -98,9 +97,8 @@ class BrainLink(asyncio.Protocol):
         self._encoder = msgspec.msgpack.Encoder()
         self._decoder = msgspec.msgpack.Decoder(FromBrain)
         self._transport: asyncio.Transport | None = None
-        self._outgoing: list[Row] = []
-        self._flushing: asyncio.Handle | None = None
-        self._echoing: asyncio.TimerHandle | None = None
+        self._stream = BrainStream(self._write_entries)
+        self._quick = False  # the last output was durable within QUICK_US
         self._greeted = False
         self._serving_calls: dict[int, asyncio.Task[None]] = {}
         self.heard_us = self.began_us = mono_us()
@@ -147,6 +145,7 @@ class BrainLink(asyncio.Protocol):
             except Exception as error:  # noqa: BLE001 - whatever a brain's bytes can cause ends that brain alone
                 self._refuse(error)
                 return
+        self._log.hand_over()
         if self._transport is None:
             return
         if self._unserved:
@@ -194,35 +193,23 @@ class BrainLink(asyncio.Protocol):
     # -- entries -----------------------------------------------------------------------------------
 
     def stream(self, rows: list[Row]) -> None:
-        """Entries were admitted; what comes in one turn of the loop goes out together."""
-        if not self._greeted or self._transport is None:
-            return  # the welcome will carry them
-        self._outgoing += rows
-        if self._flushing is not None:
-            return
-        loop = asyncio.get_running_loop()
-        if not rows[0].type.startswith(OUTPUT_PREFIX):
-            self._flushing = loop.call_soon(self._flush)
-        elif self._echoing is None:
-            self._echoing = loop.call_later(ECHO_S, self._flush)
+        """Entries were admitted."""
+        if self._greeted and self._transport is not None:  # else the welcome will carry them
+            self._stream.add(rows, may_wait=self._quick and rows[-1].type.startswith(OUTPUT_PREFIX))
+
+    def flush(self) -> None:
+        """Stream what waits for its reply; called several times a second, since a disk may suddenly take long."""
+        self._stream.flush()
 
     def tell(self, message: Retired | Scoped | Engines) -> None:
         """The brain's situation has changed; one that wasn't welcomed yet hears it in the welcome."""
         if self._greeted and self._transport is not None:
             self._write(message)
 
-    def _flush(self) -> None:
-        entries = self._take_outgoing()
-        if entries and self._transport:
+    def _write_entries(self, entries: bytes) -> None:
+        """None for a brain that is drowning: it is about to be ended."""
+        if self._transport and not self.drowning:
             self._transport.write(entries)
-
-    def _take_outgoing(self) -> bytes:
-        """What waits to be streamed, as a frame; nothing for a brain that is drowning: it will be ended."""
-        if self._echoing is not None:
-            self._echoing.cancel()
-        self._echoing = self._flushing = None
-        rows, self._outgoing = self._outgoing, []
-        return b"" if self.drowning else self._framed_entries(rows)
 
     # -- messages ----------------------------------------------------------------------------------
 
@@ -261,10 +248,8 @@ class BrainLink(asyncio.Protocol):
             raise FrameInvalid(f"the brain speaks {hello.protocol!r}, not {LINK_PROTOCOL!r}")
         self._greeted = True
         self._write(self._welcome())
-        resident = self._framed_entries(self._log.recent(0))
-        if resident:
-            assert self._transport
-            self._transport.write(resident)
+        self._stream.add(self._log.recent(0), may_wait=True)
+        self._stream.flush()
 
     def _narrate(self, event: TelemetryEvent) -> None:
         """A cognet may narrate its own world and nothing else; ticks are written by the brain's own code."""
@@ -307,7 +292,12 @@ class BrainLink(asyncio.Protocol):
         """Commit on the brain's behalf; the reply follows once it is durable, whoever still waits for it."""
         cursor = call.cursor if call.cursor is not None and 0 <= call.cursor <= self._log.last_seq else None
         row = self._log.admit(type_, data, wake_id=call.wake_id, cursor=cursor, reserve=True)
-        self._log.when_durable(row.seq, lambda error: self._reply(call, value=row.seq, error=error))
+        admitted_us = mono_us()
+        self._log.when_durable(row.seq, lambda error: self._durable(call, row.seq, admitted_us, error))
+
+    def _durable(self, call: Call, seq: int, admitted_us: int, error: AxonError | None) -> None:
+        self._quick = mono_us() - admitted_us < QUICK_US
+        self._reply(call, value=seq, error=error)
 
     def _serve_call(self, call: Call, verb: Verb) -> None:
         if len(self._serving_calls) >= MAX_CALLS:
@@ -337,21 +327,14 @@ class BrainLink(asyncio.Protocol):
             self._write(Part(call.call, value))
 
     def _reply(self, call: Call, *, value: Any = None, error: AxonError | None = None) -> None:
-        """With the entries that it may speak of before it, in one write: one wake-up of the brain."""
+        """The brain has seen by then what was admitted before."""
         if self._transport:
-            reply = self._framed(Reply(call.call, value, to_wire(error) if error else None))
-            self._transport.write(self._take_outgoing() + reply if self._outgoing else reply)
+            rows = self._stream.take_lone()
+            self._write(Reply(call.call, value, to_wire(error) if error else None, rows))
 
     def _write(self, message: FromKernel | Hello) -> None:
         assert self._transport
-        self._transport.write(self._framed(message))
-
-    def _framed_entries(self, rows: list[Row]) -> bytes:
-        some = (rows[start : start + ROWS_A_FRAME] for start in range(0, len(rows), ROWS_A_FRAME))
-        return b"".join([self._framed(Entries(part)) for part in some])
-
-    def _framed(self, message: FromKernel | Hello) -> bytes:
-        return frame(self._encoder.encode(message))
+        self._transport.write(frame(self._encoder.encode(message)))
 
 
 A = TypeVar("A")

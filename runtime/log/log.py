@@ -188,6 +188,13 @@ class Log:
         self.on_admitted([row])
         return row
 
+    def hand_over(self) -> None:
+        """Give the writer what was admitted, before the turn of the loop ends: this was all of it."""
+        batch, self._turn = self._turn, Batch()
+        urgent, self._urgent = self._urgent, False
+        if batch.columns:
+            self._pending.add(batch, urgent=urgent)
+
     def transient(self, type_: str, data: object) -> Row:
         """The row of an entry that no log keeps: ``seq`` 0, validated and stamped like any other."""
         return Row(0, type_, self._admission.body(type_, data))
@@ -279,7 +286,7 @@ class Log:
         """Write what is left, mark this boot clean if it is, and let go of the file. Admits no more."""
         self._closing = True
         self._sealing.stop()
-        self._hand_over()
+        self.hand_over()
         self._writer.clean = clean
         self._pending.close()
         if self._loop is None:
@@ -295,17 +302,14 @@ class Log:
     def _hand_over_soon(self) -> None:
         """The writer gets what one turn of the loop admits at once: it would find the interpreter busy before."""
         if self._loop is None:
-            self._hand_over()
+            self.hand_over()
         else:
             self._handing_over = True
-            self._loop.call_soon(self._hand_over)
+            self._loop.call_soon(self._end_turn)
 
-    def _hand_over(self) -> None:
-        batch, self._turn = self._turn, Batch()
-        urgent, self._urgent = self._urgent, False
+    def _end_turn(self) -> None:
         self._handing_over = False
-        if batch.columns:
-            self._pending.add(batch, urgent=urgent)
+        self.hand_over()
 
     def _settle(self, seq: int, size_bytes: int) -> None:
         """Rows up to here are on the disk: tell those who wait, in order."""

@@ -253,10 +253,13 @@ class SmallKernel(asyncio.Protocol):
 
     def _call(self, call: link.Call) -> None:
         value: Any = None
+        rows: list[link.Row] = []
         try:
             match call.verb, call.args:
-                case "output", [type_, data]:
+                case "output", [type_, data] if self.hold_outputs:
                     self.admit(type_, data, wake_id=call.wake_id, cursor=call.cursor)
+                case "output", [type_, data]:  # its row comes with the reply
+                    rows.append(self.log.admit(type_, data, wake_id=call.wake_id, cursor=call.cursor))
                 case "settle", [upto_seq]:
                     self.settled_seq = upto_seq
                     self.admit("axon:agent:settled", {"upto_seq": upto_seq})
@@ -283,7 +286,7 @@ class SmallKernel(asyncio.Protocol):
         except AxonError as error:
             self.write(link.Reply(call.call, None, to_wire(error)))
             return
-        reply = link.Reply(call.call, value)
+        reply = link.Reply(call.call, value, rows=rows)
         if call.verb == "output" and self.hold_outputs:
             self.held.append(reply)
         elif call.verb == "run" and self.hold_runs:
