@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capsule.errors import FrameInvalid
@@ -53,11 +53,13 @@ MESSAGES = (
 )
 
 
+@settings(deadline=None)  # strategies are built in the first example
 @given(MESSAGES)
 def test_what_is_said_arrives(message: Any) -> None:
     assert decoded(encode(message)) == message
 
 
+@settings(deadline=None)  # the same
 @given(MESSAGES.map(encode), st.integers(min_value=0), st.integers(0, 255))
 def test_bytes_that_are_changed_are_a_message_or_refused(data: bytes, place: int, byte: int) -> None:
     changed = bytearray(data)
@@ -122,6 +124,7 @@ def test_what_the_guest_lets_out_the_kernel_lets_in(value: Any) -> None:
     assert value_of(encode(plain(value))) == value
 
 
+@settings(deadline=None, max_examples=30)  # large values take a while on a busy machine
 @given(st.integers(0, 60_000), st.integers(0, 60), st.sampled_from("a\u00e9\u20ac\U0001f600"), st.booleans())
 def test_the_guests_limits_are_within_the_kernels(count: int, length: int, letter: str, named: bool) -> None:
     """Whatever passes the one passes the other: an honest block never costs its incarnation."""
