@@ -88,6 +88,22 @@ def copy_back(connection: apsw.Connection) -> None:
         return
 
 
+DAMAGE = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.SQLError,
+    apsw.FormatError,
+    apsw.MismatchError,
+    UnicodeDecodeError,
+)
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether what SQLite says is that a file's content is wrong, or ends too early, and not that a disk fails."""
+    ends_early = getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHORT_READ
+    return ends_early or isinstance(error, DAMAGE)
+
+
 @contextmanager
 def one_view(connection: apsw.Connection) -> Iterator[None]:
     """All that is read inside is of one moment; keep it short, since the write-ahead log can't shrink meanwhile."""

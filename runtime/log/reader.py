@@ -13,7 +13,7 @@ import msgspec
 from runtime.abi.errors import LogDamaged, SessionNotFound, StorageFailed
 from runtime.abi.link import Row
 from runtime.abi.telemetry import TelemetryEvent
-from runtime.durable.database import one_view, open_reader
+from runtime.durable.database import is_damage, one_view, open_reader
 from runtime.durable.locks import FileLock
 from runtime.log import catalog, chain, schema
 from runtime.log.archive import Archive
@@ -163,9 +163,9 @@ class LogReader:
                 yield connection
             finally:
                 connection.close(True)
-        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError, UnicodeDecodeError) as error:
-            raise LogDamaged(f"SQLite reports: {error}", seq=0) from error
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
+            if is_damage(error):
+                raise LogDamaged(f"SQLite reports: {error}", seq=0) from error
             raise StorageFailed(f"{self._path} can't be read: {error}", path=str(self._path)) from error
         finally:
             lock.release()

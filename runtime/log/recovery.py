@@ -14,7 +14,7 @@ from runtime.abi.entries import EntryContext, PythonActionEntry, decode
 from runtime.abi.errors import LogDamaged, SessionLocked, StorageFailed
 from runtime.abi.link import Row
 from runtime.abi.payloads import ActionError, ActionResult, SystemMessage
-from runtime.durable.database import copy_back, open_writer
+from runtime.durable.database import copy_back, is_damage, open_writer
 from runtime.durable.files import make_folder, write_durable
 from runtime.durable.gates import check_file_system, check_sqlite
 from runtime.durable.locks import FileLock
@@ -23,7 +23,7 @@ from runtime.log import catalog, inspection, inventory, salvage, schema, wal
 from runtime.log.admission import Admission
 from runtime.log.marks import read_marks
 from runtime.log.pending import Batch
-from runtime.log.salvage import DAMAGE, Told
+from runtime.log.salvage import Told
 from runtime.log.settings import RESERVE_NAME, LogSettings, Mark, Recovery
 from runtime.log.storage import insertion
 
@@ -109,7 +109,9 @@ def _open_sound(path: Path, context: EntryContext, settings: LogSettings) -> tup
     try:
         _check_there(path, written=bool(left.frames))
         connection = _open_checked(path, context, settings)
-    except (*DAMAGE, LogDamaged) as error:
+    except (apsw.Error, UnicodeDecodeError, LogDamaged) as error:
+        if not (isinstance(error, LogDamaged) or is_damage(error)):
+            raise
         reason = error.message if isinstance(error, LogDamaged) else str(error)
         salvage.replace(path, context=context, reason=reason)
         connection = _open_checked(path, context, settings)

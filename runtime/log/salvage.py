@@ -8,6 +8,7 @@ unfinished and is made again; when it is gone, the rest of the swap is done.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +18,7 @@ import msgspec
 
 from runtime.abi.entries import STIMULUS_PREFIX, EntryContext, decode
 from runtime.abi.errors import LogDamaged
-from runtime.durable.database import open_reader, open_writer, shm_path, wal_path
+from runtime.durable.database import is_damage, open_reader, open_writer, shm_path, wal_path
 from runtime.durable.files import rename_durable, sync_folder
 from runtime.log import catalog, chain, inventory, remains, schema
 from runtime.log.carving import carve
@@ -27,15 +28,6 @@ from runtime.log.marks import insert_mark, placed_marks
 from runtime.log.settings import Mark
 from runtime.log.storage import insertion
 
-DAMAGE = (
-    apsw.CorruptError,
-    apsw.NotADBError,
-    apsw.SQLError,
-    apsw.FormatError,
-    apsw.MismatchError,
-    UnicodeDecodeError,
-)
-"""What SQLite says when a file's content is wrong, as opposed to a disk that fails."""
 ROWS_AT_ONCE = 500
 
 Marks: TypeAlias = dict[tuple[str, str, str], tuple[Mark, int]]
@@ -146,31 +138,19 @@ def _copy_live(path: Path, new: apsw.Connection, floor: Floor, marks: Marks) -> 
 def _old_marks(path: Path, *, upto: int) -> Marks:
     """Marks that hold and came with an entry that lies in a segment; later ones are learnt from the entries."""
     marks: Marks = {}
-    try:
-        reader = open_reader(path)
-        try:
-            for mark, seq in placed_marks(reader):
-                if seq <= upto:
-                    marks[mark.channel, mark.source_id, mark.epoch] = (mark, seq)
-        finally:
-            reader.close(True)
-    except (*DAMAGE, LogDamaged):
-        return marks
+    with _as_far_as_it_holds(), _reading(path) as reader:
+        for mark, seq in placed_marks(reader):
+            if seq <= upto:
+                marks[mark.channel, mark.source_id, mark.epoch] = (mark, seq)
     return marks
 
 
 def _old_carried(path: Path) -> dict[str, tuple[int, bytes]]:
     """Blocks started in a segment and not ended there, as far as the old notes of them hold."""
     found: dict[str, tuple[int, bytes]] = {}
-    try:
-        reader = open_reader(path)
-        try:
-            for seq, body in catalog.carried(reader):
-                found[catalog.action_of(body, seq)] = (seq, body)
-        finally:
-            reader.close(True)
-    except (*DAMAGE, LogDamaged):
-        return found
+    with _as_far_as_it_holds(), _reading(path) as reader:
+        for seq, body in catalog.carried(reader):
+            found[catalog.action_of(body, seq)] = (seq, body)
     return found
 
 
@@ -183,16 +163,10 @@ def _follow_action(actions: dict[str, tuple[int, bytes]], row: Raw) -> None:
 
 
 def _read(path: Path, after: int, _previous: bytes) -> Iterator[Raw]:
-    """Rows until SQLite meets something that it can't read."""
-    try:
-        reader = open_reader(path)
-        try:
-            rows: Any = reader.execute(f"SELECT {chain.COLUMNS} FROM entry WHERE seq > ? ORDER BY seq", (after,))
-            yield from rows
-        finally:
-            reader.close(True)
-    except DAMAGE:
-        return  # what lies beyond is looked for in the bytes
+    """Rows until SQLite meets something that it can't read; what lies beyond is looked for in the bytes."""
+    with _as_far_as_it_holds(), _reading(path) as reader:
+        rows: Any = reader.execute(f"SELECT {chain.COLUMNS} FROM entry WHERE seq > ? ORDER BY seq", (after,))
+        yield from rows
 
 
 def _holding(rows: Iterator[Raw], *, after: int, previous: bytes) -> Iterator[Raw]:
@@ -241,16 +215,31 @@ def _copy_rest(path: Path, new: apsw.Connection) -> None:
         ("telemetry", "id, after_seq, events, body"),
     ):
         places = ", ".join("?" * len(columns.split(", ")))
-        try:
-            reader = open_reader(path)
-            try:
-                rows = reader.execute(f"SELECT {columns} FROM {table}")
-                while part := list(islice(rows, ROWS_AT_ONCE)):
-                    new.executemany(f"INSERT OR IGNORE INTO {table}({columns}) VALUES ({places})", part)
-            finally:
-                reader.close(True)
-        except (*DAMAGE, apsw.ConstraintError):
-            continue  # the damaged file keeps the rest
+        with _as_far_as_it_holds(), _reading(path) as reader:  # the damaged file keeps the rest
+            rows = reader.execute(f"SELECT {columns} FROM {table}")
+            while part := list(islice(rows, ROWS_AT_ONCE)):
+                new.executemany(f"INSERT OR IGNORE INTO {table}({columns}) VALUES ({places})", part)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[apsw.Connection]:
+    reader = open_reader(path)
+    try:
+        yield reader
+    finally:
+        reader.close(True)
+
+
+@contextmanager
+def _as_far_as_it_holds() -> Iterator[None]:
+    """Read a damaged database until something in it can't be read. Raises what a disk that fails raises."""
+    try:
+        yield
+    except (LogDamaged, apsw.ConstraintError):
+        return
+    except (apsw.Error, UnicodeDecodeError) as error:
+        if not is_damage(error):
+            raise
 
 
 def _salvage_path(path: Path) -> Path:

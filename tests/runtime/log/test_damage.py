@@ -1,6 +1,7 @@
 """A byte that isn't what was written: every entry is unchanged, or the damage is named and what came before is kept."""
 
 import asyncio
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -11,8 +12,9 @@ import pytest
 
 from runtime.abi.errors import LogDamaged
 from runtime.abi.link import Row
+from runtime.abi.telemetry import Fact, TelemetryEvent
 from runtime.durable.database import open_writer
-from runtime.log import inspection
+from runtime.log import inspection, narration, storage
 from runtime.log.log import Log
 from runtime.log.reader import LogReader
 from runtime.log.settings import Mark
@@ -216,3 +218,35 @@ async def test_a_wrong_format_number_is_damage(folder: Path, open_log: Callable[
     assert replayed == ENTRIES
     assert "format" in (damage or "")
     assert found[:replayed] == clean
+
+
+async def test_a_log_that_ends_too_early(
+    folder: Path, open_log: Callable[..., Log], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that point beyond the end lie in the write-ahead log, of long entries and of telemetry."""
+    monkeypatch.setattr(narration, "PACK_S", 0.0)
+    log, rows = open_log(folder), []
+    log.start(asyncio.get_running_loop())
+    for number in range(40):
+        pages = {37: 1}.get(number, 10_000)  # a checkpoint, and a few commits after it
+        monkeypatch.setattr(storage, "CHECKPOINT_PAGES", pages)
+        words = {"source": {"channel": "words"}, "content": "w" * (LONG if number % 3 else 10)}
+        rows.append(log.admit("cognet:stimulus:text", words))
+        note = Fact(message="m" * 8600)  # little of it lies on the leaf, so several share one
+        log.tell(TelemetryEvent(type="kernel:boot", mono_us=number, after_seq=number, data=note))
+        await asyncio.wait_for(log.durable(log.last_seq), 30)
+        await asyncio.sleep(0.01)  # the checkpoint comes after the acknowledgement
+    await log.close(clean=False)
+    size = (folder / "log.db").stat().st_size
+    assert size > 40 * 4096
+    for left in [512, *range(4096 + 512, size, 5 * 4096)]:
+        copy = folder.parent / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("log.reserve"))
+        os.truncate(copy / "log.db", left)
+        whole = verify(copy).ok  # when the write-ahead log has all that is missing
+        found, damage, kept = await opened_rows(copy, open_log)
+        assert (damage is None) is whole, left
+        assert found[:kept] == rows[:kept], left
+        assert kept == len(rows) or not whole
+        assert verify(copy).ok, left
