@@ -251,6 +251,7 @@ class Kernel:
     async def _shutdown(self) -> None:
         """The order of DESIGN 6; correctness never depends on any of it."""
         self.statistics.finish(self.ingest.counts, self._log.last_seq)
+        self.brain.finish()
         self._stopping.set()
         await self._sample()
         self._narrator.tell("kernel:shutdown", Fact())
