@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -31,6 +33,24 @@ app = typer.Typer(
     "talk to it from another terminal.\n\n"
     "Exit status: 0 done, 1 refused or failed (the code and what to do are printed), 2 wrong usage.",
 )
+
+
+def _say_version(asked: bool) -> None:  # noqa: FBT001 - as typer calls it
+    if asked:
+        typer.echo(f"axon {version('axon-edge')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    *,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Say which release this is.")
+    ] = False,
+) -> None:
+    """What stands before a command."""
+
+
 for command in (init, run, ask, say, interrupt, stop, approve, doctor):
     app.command()(command)
 app.command("exec")(exec_)

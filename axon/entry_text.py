@@ -66,5 +66,6 @@ def _plain(value: Any) -> str:
 
 def _cut(text: str) -> str:
     """One line of printable text: an entry's words must not drive somebody's terminal."""
+    text = " ⏎ ".join(text.splitlines())
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 import msgspec
@@ -17,9 +18,11 @@ def as_json(value: Any) -> str:
 
 
 def error_lines(error: AxonError) -> str:
-    """``CODE: what happened``, and below it the hint."""
+    """``CODE: what happened``, and below it the hint, with the agent's folder where it is known."""
     text = f"{error.code}: {error.message}"
-    return f"{text}\n  {error.hint}" if error.hint else text
+    folder = error.facts.get("folder")
+    hint = error.hint.replace(" DIR", f" {shlex.quote(folder)}") if isinstance(folder, str) else error.hint
+    return f"{text}\n  {hint}" if hint else text
 
 
 def unforeseen(error: OSError) -> AxonError:

@@ -39,8 +39,7 @@ fps = 2
 # max = 1
 
 # One table for each role that the brain declares: what fills it. docs/engines.md.
-# [engines.main]
-# provider = "scripted"       # rules instead of a model
+{engines}
 
 # Functions in modules/*.py marked @tool may be called by the agent's code as far as these rules allow; what no rule
 # names is denied. docs/tools-and-policy.md.
@@ -63,6 +62,14 @@ fps = 2
 # heartbeat_s = 2             # silent for longer than this, it is restarted
 # max_overlap = 64            # wakes that may be open at once
 """
+
+ENGINE = """\
+[engines.{role}]
+provider = "scripted"         # rules instead of a model"""
+
+NO_ENGINE = """\
+# [engines.main]
+# provider = "scripted"       # rules instead of a model"""
 
 BOOT_MD = """\
 # {name}

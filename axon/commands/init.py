@@ -10,9 +10,12 @@ from typing import Annotated
 import typer
 
 from axon.commands.arguments import AgentFolder
-from axon.template import AXON_TOML, BOOT_MD, GITIGNORE
+from axon.shipped import SHIPPED_COGNETS
+from axon.template import AXON_TOML, BOOT_MD, ENGINE, GITIGNORE, NO_ENGINE
 from runtime.abi.errors import AgentExists
 from runtime.config.agent import FILE
+from runtime.config.cognet import FILE as COGNET_FILE
+from runtime.config.cognet import OWN, load_cognet
 from runtime.config.sections import NAME_PATTERN
 
 _FOLDERS = ("knowledge", "modules")
@@ -38,7 +41,7 @@ def init(
     path = folder / FILE
     if path.exists():
         raise AgentExists(f"{path} is there already", folder=str(folder))
-    words = {"name": _checked(name or _made_name(folder)), "cognet": _checked(cognet)}
+    words = {"name": _checked(name or _made_name(folder)), "cognet": cognet, "engines": _engines(cognet, folder)}
     for inner in _FOLDERS:
         (folder / inner).mkdir(parents=True, exist_ok=True)
         (folder / inner / ".gitkeep").touch()
@@ -46,6 +49,18 @@ def init(
     _write(folder / ".gitignore", GITIGNORE)
     path.write_text(AXON_TOML.format(**words), encoding="utf-8")
     typer.echo(f"Made the agent {words['name']!r} in {folder}. Start it: axon run {shlex.quote(str(folder))}")
+
+
+def _engines(cognet: str, folder: Path) -> str:
+    """The tables of the roles that the cognet can't do without; wrong usage when there is no such cognet."""
+    shipped = sorted(path.parent.name for path in SHIPPED_COGNETS.glob(f"*/{COGNET_FILE}"))
+    if cognet not in (*shipped, OWN):
+        raise typer.BadParameter(f"{cognet!r}: the cognet is {', '.join(shipped)}, or {OWN} for the agent's own folder")
+    place = folder / OWN if cognet == OWN else SHIPPED_COGNETS / cognet
+    if not (place / COGNET_FILE).is_file():
+        return NO_ENGINE
+    roles = [role for role, asked in load_cognet(place).engines.items() if not asked.optional]
+    return "\n\n".join(ENGINE.format(role=role) for role in roles) or NO_ENGINE
 
 
 def _write(path: Path, text: str) -> None:

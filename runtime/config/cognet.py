@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from msgspec import Meta
 from runtime.abi.errors import AbiMismatch, CognetInvalid, CognetNotFound
 from runtime.abi.link import ABI_VERSION
 from runtime.config.agent import AgentConfig
-from runtime.config.document import Document
+from runtime.config.document import Document, key_names
 from runtime.config.sections import Name, Section
 from runtime.config.state import SCHEMA, STATE, read_schema
 from runtime.config.store import EXPECTED, EXPECTED_KEY, SESSION, is_store_key, store_type
@@ -20,6 +21,8 @@ FILE = "cognet.toml"
 FORMAT = 1
 OWN = "cognet"
 """The name in ``[agent] cognet`` that means the agent's own folder of that name."""
+
+_RATES = ("rate", "rate_hz", "hz", "fps", "interval", "period")
 
 _Wakes = Annotated[
     str,
@@ -72,9 +75,11 @@ def find_cognet(agent: AgentConfig, shipped: Path) -> Path:
     folder = agent.folder / OWN if name == OWN else shipped / name
     if not (folder / FILE).is_file():
         there = sorted(path.parent.name for path in shipped.glob(f"*/{FILE}"))
+        making = f"Make it: `axon new cognet {shlex.quote(str(folder))}`."
+        naming = f'In axon.toml, [agent] cognet is one of {", ".join(there)}, or "{OWN}" for the agent\'s own folder.'
         raise CognetNotFound(
             f"there is no cognet {name!r}: no {folder / FILE}",
-            hint=f'In axon.toml, [agent] cognet is one of {", ".join(there)}, or "{OWN}" for the agent\'s own folder.',
+            hint=making if name == OWN else naming,
             name=name,
             folder=str(folder),
         )
@@ -92,6 +97,7 @@ def load_cognet(folder: Path) -> CognetConfig:
     except OSError as error:
         raise CognetNotFound(f"there is no cognet in {folder}: {error}", folder=str(folder)) from error
     _check_abi(document)
+    _check_rate(document)
     given = document.convert((), document.data, _File)
     if not (folder / "main.py").is_file():
         raise CognetInvalid(
@@ -125,6 +131,15 @@ def _check_abi(document: Document) -> None:
             wanted=wanted,
             offered=ABI_VERSION,
         )
+
+
+def _check_rate(document: Document) -> None:
+    """People look for the rhythm here; it is the brain's own."""
+    for name in _RATES:
+        if name in document.data:
+            hint = "A rate never stands here: the brain's clock has it, every(1 / 30, kernel.wake) in a boot hook."
+            known = ", ".join(key_names(_File))
+            raise document.invalid((name,), f"one of the keys {known}", got=f"`{name}`", hint=hint)
 
 
 def _role(document: Document, role: str, raw: object) -> EngineRole:

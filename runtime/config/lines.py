@@ -33,6 +33,9 @@ class Lines:
         while key:
             if key in self._lines:
                 return self._lines[key]
+            for inner, line in self._lines.items():  # [a.b] makes the table a without a header of its own
+                if inner[: len(key)] == key:
+                    return line
             key = key[:-1]
         return 1
 

@@ -24,6 +24,7 @@ from runtime.kernel.setup import Setup
 from runtime.kernel.store import Store
 from runtime.kernel.supervisor import Supervisor
 from runtime.kernel.tools.announcer import Announcer
+from runtime.kernel.tools.approvals import Approval, waiting
 from runtime.kernel.tools.tools import Mover, Tools
 from runtime.knowledge.knowledge import Knowledge
 from runtime.policy.policy import Policy
@@ -41,6 +42,7 @@ class Agency:
         narrator: Narrator,
         supervisor: Supervisor,
         say: Callable[[str], None],
+        settled: Callable[[str], None],
         policy: Policy,
         mover: Mover,
     ) -> None:
@@ -48,6 +50,7 @@ class Agency:
         self._narrator = narrator
         self._supervisor = supervisor
         self._say = say
+        self._settled = settled
         self.store = Store(
             setup.data / "state" / setup.cognet.name,
             declared={key: store_type(text) for key, text in setup.cognet.store.items()},
@@ -56,7 +59,10 @@ class Agency:
         )
         self.knowledge = KnowledgeVerbs(Knowledge(setup.agent.folder), log=setup.log, narrator=narrator, say=say)
         self.base = Base(
-            setup.agent.folder, variables(setup.agent, cognet=setup.cognet.name, session=setup.session.id), say=say
+            setup.agent.folder,
+            variables(setup.agent, cognet=setup.cognet.name, session=setup.session.id),
+            say=say,
+            settled=settled,
         )
         self.faults = Faults(setup.log)
         self._brain: BrainHost | None = None
@@ -78,7 +84,7 @@ class Agency:
             say=say,
             changed=self._scope_changed,
             block_s=setup.agent.capsule.timeout_s,
-            announce=lambda approval: self.announcer.add(approval),
+            announce=self._approval_changed,
             mover=mover,
         )
         self.capsule = Capsule(
@@ -131,6 +137,11 @@ class Agency:
         self.engines.stop()
         self.execution.stop()
         self.tools.interrupt()
+
+    def _approval_changed(self, approval: Approval) -> None:
+        self.announcer.add(approval)
+        if approval.state != "asked":
+            self._settled(waiting(approval.asked))
 
     def _scope_changed(self, scope: AxonScope) -> None:
         self.capsule.scope_changed(scope)

@@ -20,6 +20,8 @@ from runtime.kernel.brain_link import Verb, arguments
 from runtime.kernel.process import CHILD
 
 FILE = "boot.md"
+SAID = "[base]"
+"""How each line about it begins: a newer one, or a file that is right, replaces it."""
 PROGRAM = str(Path(__file__).with_name("base_template.py"))
 PATIENCE_S = 20.0
 """How long a rendering may take on a busy board; its own bound on the processor's time is far lower."""
@@ -55,10 +57,13 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 class Base:
     """``text`` is the rendered identity, "" where there is no ``boot.md``; ``BaseInvalid`` for one that can't be."""
 
-    def __init__(self, agent: Path, named: Mapping[str, str], *, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, agent: Path, named: Mapping[str, str], *, say: Callable[[str], None], settled: Callable[[str], None]
+    ) -> None:
         self._path = agent / FILE
         self._variables = dict(named)
         self._say = say
+        self._settled = settled
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="base")
         self._one = asyncio.Lock()
         self._state: tuple[int, ...] | None = None
@@ -102,8 +107,9 @@ class Base:
             found = await render(self._path, self._variables) if state else Rendered()
             self._text, self._error = found.text, found.refusal(self._path)
             self._state = state if found.lasting else None
+            self._settled(SAID)
             if self._error is not None:
-                self._say(f"[base] {self._error.message}")
+                self._say(f"{SAID} {self._error.message}")
 
     def _state_of_file(self) -> tuple[int, ...]:
         """What changes with the file; () when there is none."""

@@ -61,6 +61,7 @@ class BrainHost:
         self.scope = AxonScope()
         self.engines: list[EngineFacts] = []
         self._failure = ""
+        self._counted = ""
 
     # -- lives -------------------------------------------------------------------------------------
 
@@ -143,10 +144,15 @@ class BrainHost:
         except TimeoutError:
             self._say("[brain] didn't finish its shutdown hooks in time")
 
+    def finish(self) -> None:
+        """Counting ends: the state stays what it is now, since the link goes before the figures are reckoned."""
+        self._counted = self.state
+
     @property
     def state(self) -> str:
-        """``up``, ``loading``, or why it can't be loaded."""
-        return self._failure or ("up" if self.link and self.link.loaded and self.link.connected else "loading")
+        """``up``, ``loading``, or why it can't be loaded; of a run that ended, what it was while it was counted."""
+        now = "up" if self.link and self.link.loaded and self.link.connected else "loading"
+        return self._counted or self._failure or now
 
     def _told(self, error: str) -> str:
         """What happened, and the line of the cognet's own code that it came from, as one line."""

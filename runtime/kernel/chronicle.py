@@ -16,6 +16,9 @@ from runtime.kernel.setup import Setup
 from runtime.log.log import Log
 from runtime.log.settings import Recovery
 
+GOING_ON = "[kernel] going on with session"
+"""How the line about an earlier start begins; it is of no more use once all runs."""
+
 
 class Chronicle:
     """``record`` a fact of the machine; ``tell_boot`` all that a start has found."""
@@ -68,4 +71,4 @@ class Chronicle:
         elif not found.clean_before:
             self._say(f"[kernel] the run before didn't end in order; its {found.replayed} entries are whole")
         elif found.replayed:
-            self._say(f"[kernel] going on with session {session_id}: {found.replayed} entries")
+            self._say(f"{GOING_ON} {session_id}: {found.replayed} entries")

@@ -55,6 +55,11 @@ class Console:
         except queue.Full:
             self.dropped += 1
 
+    def settled(self, words: str) -> None:
+        """What the notices tell of that begin or end with these words is over: a view doesn't show them any more."""
+        for notice in [one for one in self.notices if one.startswith(words) or one.endswith(words)]:
+            self.notices.remove(notice)
+
     def close(self, timeout_s: float = 1.0) -> None:
         """Write what waits, for at most that long."""
         self._has_view = False

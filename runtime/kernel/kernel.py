@@ -26,7 +26,7 @@ from runtime.kernel.agency import Agency
 from runtime.kernel.brain_host import BrainHost
 from runtime.kernel.brain_process import BrainStart, Sockets, attach, start_brain
 from runtime.kernel.bus import Bus
-from runtime.kernel.chronicle import Chronicle
+from runtime.kernel.chronicle import GOING_ON, Chronicle
 from runtime.kernel.commands import Commands, Status
 from runtime.kernel.console import Console
 from runtime.kernel.control import Control
@@ -108,6 +108,7 @@ class Kernel:
             narrator=self._narrator,
             supervisor=self._supervisor,
             say=console.say,
+            settled=console.settled,
             policy=policy,
             mover=self.actuators,
         )
@@ -177,6 +178,7 @@ class Kernel:
             await self._start()
             await run_clock.until_ready(self._ready, stopping=self._stopping)
             self.statistics.begin(self.ingest.counts)
+            self._console.settled(GOING_ON)
             await run_clock.count(for_s, stopping=self._stopping)
         finally:
             await self._shutdown()
@@ -251,6 +253,7 @@ class Kernel:
     async def _shutdown(self) -> None:
         """The order of DESIGN 6; correctness never depends on any of it."""
         self.statistics.finish(self.ingest.counts, self._log.last_seq)
+        self.brain.finish()
         self._stopping.set()
         await self._sample()
         self._narrator.tell("kernel:shutdown", Fact())

@@ -61,7 +61,13 @@ def validated(type_: str, data: object) -> msgspec.Struct:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        raise EntryInvalid(f"{type_}: {error}", type=type_) from error
+        raise EntryInvalid(f"{type_}: {error}", hint=_fields(type_, kind), type=type_) from error
+
+
+def _fields(type_: str, kind: type[msgspec.Struct]) -> str:
+    """What belongs into an entry of this type, in words."""
+    names = [f"{one.encode_name}{'' if one.required else ' (optional)'}" for one in msgspec.structs.fields(kind)]
+    return f"The fields of {type_}: {', '.join(names)}; docs/event-log.md says what each holds."
 
 
 def readable(type_: str, body: bytes) -> None:

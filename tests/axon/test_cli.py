@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -57,3 +58,8 @@ def test_help_is_there(axon, words):
 def test_the_program_runs_as_a_module_too():
     shown = subprocess.run([*AXON, "--help"], capture_output=True, text=True, check=True, timeout=60)
     assert (init.__doc__ or "").splitlines()[0] in shown.stdout
+
+
+def test_it_says_which_release_it_is(axon):
+    ended = axon("--version")
+    assert (ended.status, ended.out) == (0, f"axon {version('axon-edge')}\n")

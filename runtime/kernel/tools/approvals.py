@@ -103,8 +103,7 @@ class Approvals:
         self._pending[asked.id] = (asked, word)
         timer = loop.call_later(ask_s, self._expire, asked.id)
         self._told("asked", asked)
-        command = f"axon approve DIR {asked.id} [--deny]"
-        self._say(f"[policy] {asked.text} waits {ask_s:g} s for a person's word (rule {rule}): {command}")
+        self._say(f"[policy] {asked.text} waits {ask_s:g} s for a person's word (rule {rule}): {waiting(asked)}")
         try:
             return await word
         except asyncio.CancelledError:
@@ -182,6 +181,11 @@ class Approvals:
                 approval=asked.id,
             )
             self._tell(type_, decided)
+
+
+def waiting(asked: Asked) -> str:
+    """The command that answers it, by which the line that asks is known again."""
+    return f"axon approve DIR {asked.id} [--deny]"
 
 
 def _deny(word: asyncio.Future[str], reason: str, *, by: str = "") -> None:

@@ -64,3 +64,17 @@ def test_name_and_cognet_may_be_given(axon, tmp_path):
 def test_a_name_that_mqtt_cannot_carry_is_wrong_usage(axon, tmp_path, name):
     assert axon("init", tmp_path / "robot", "--name", name).status == 2
     assert not (tmp_path / "robot").exists()
+
+
+def test_a_cognet_that_is_not_shipped_is_wrong_usage(axon, tmp_path):
+    ended = axon("init", tmp_path / "robot", "--cognet", "nobody")
+    assert ended.status == 2
+    assert "reflex" in ended.err
+    assert not (tmp_path / "robot").exists()
+
+
+def test_a_role_that_the_cognet_needs_is_filled(axon, tmp_path):
+    axon("init", tmp_path / "robot", "--cognet", "zero")
+    assert load_agent(tmp_path / "robot", load("generic-x86_64")).engines["main"].provider == "scripted"
+    axon("init", tmp_path / "other", "--cognet", "pid")
+    assert not load_agent(tmp_path / "other", load("generic-x86_64")).engines

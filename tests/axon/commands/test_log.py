@@ -30,7 +30,7 @@ async def live(folder: Path) -> None:
     log.admit("cognet:stimulus:text", TextStimulus(source=Source(channel="person"), content="come\x1b[2J here"))
     log.admit("cognet:output:field", FieldOutput(channel="steer", reading=Reading(value=0.1)))
     log.tell(TelemetryEvent(type="kernel:ingest:refused", mono_us=1, data=Refused(code="TOPIC_INVALID", count=3)))
-    log.admit("axon:system:message", SystemMessage(type="clock", text="stepped"))
+    log.admit("axon:system:message", SystemMessage(type="clock", text="stepped\nback"))
     await log.durable(log.last_seq)
     await log.close(clean=True)
     media.close()
@@ -154,3 +154,7 @@ def test_an_agent_that_never_ran_has_no_session(axon, agent):
 
 def test_a_folder_without_an_agent_is_told(axon, tmp_path):
     assert axon("log", "show", tmp_path).err.startswith("AGENT_NOT_FOUND: ")
+
+
+def test_a_message_of_several_lines_stays_one(axon, lived):
+    assert "clock: stepped ⏎ back" in axon("log", "show", lived, "--type", "axon:system:message").out

@@ -91,6 +91,12 @@ def test_what_is_wrong_is_named_with_line_key_and_expectation(folder, old, new, 
     assert expected in error.facts["expected"]
 
 
+def test_a_rate_is_answered_with_where_it_stands(folder):
+    error = refused(folder, GOOD.replace("= 8", "= 8\nrate = 30"))
+    assert error.facts["line"] == 6
+    assert "every(1 / 30, kernel.wake)" in error.hint
+
+
 def test_a_folder_without_cognet_toml_is_no_cognet(tmp_path):
     with pytest.raises(CognetNotFound):
         load_cognet(tmp_path)
@@ -117,6 +123,12 @@ def test_the_agents_own_cognet_is_its_own_folder(tmp_path):
     (tmp_path / "cognet").mkdir()
     write(tmp_path / "cognet", GOOD)
     assert find_cognet(agent_with(tmp_path, "cognet"), tmp_path / "none") == tmp_path / "cognet"
+
+
+def test_an_own_cognet_that_isnt_there_is_an_error_with_the_command_that_makes_one(tmp_path):
+    with pytest.raises(CognetNotFound) as caught:
+        find_cognet(agent_with(tmp_path, "cognet"), tmp_path / "none")
+    assert f"axon new cognet {tmp_path / 'cognet'}" in caught.value.hint
 
 
 def test_a_cognet_that_isnt_there_is_an_error_with_those_that_are(tmp_path):

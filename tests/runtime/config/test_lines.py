@@ -66,6 +66,8 @@ d = 2 """ } ] ]
         (("agent", "missing"), 2),
         (("broker", "url"), 1),
         (("nowhere",), 1),
+        (("engines",), 19),
+        (("sensors",), 9),
     ],
 )
 def test_a_key_is_found_or_the_nearest_thing_around_it(key, line):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from runtime.abi.link import Call
 from runtime.kernel import base as module
 from runtime.kernel.base import Base
 from runtime.kernel.base_template import MAX_TEMPLATE_BYTES
+from runtime.kernel.console import Console
 
 from .test_knowledge import asked, scholar  # noqa: F401 - a fixture
 
@@ -27,8 +29,20 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-async def base(tmp_path: Path, said: list[str]) -> AsyncIterator[Base]:
-    made = Base(tmp_path, VARIABLES, say=said.append)
+def console() -> Iterator[Console]:
+    """One whose view shows what stands now."""
+    made = Console(io.StringIO(), has_view=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+async def base(tmp_path: Path, said: list[str], console: Console) -> AsyncIterator[Base]:
+    def say(line: str) -> None:
+        said.append(line)
+        console.say(line)
+
+    made = Base(tmp_path, VARIABLES, say=say, settled=console.settled)
     yield made
     await made.close()
 
@@ -161,3 +175,13 @@ def test_a_brain_asks_for_it_in_hooks_and_wakes(scholar):  # noqa: F811 - the fi
     assert f"{agent.folder / 'boot.md'}:2:" in answer["message"]
     agent.stop()
     assert "boot.md:2:" in agent.words()
+
+
+async def test_a_corrected_file_takes_its_error_from_the_view(base, boot, console):
+    boot.write_text("{{ nobody }}")
+    with pytest.raises(BaseInvalid):
+        await base.text()
+    assert len(console.notices) == 1
+    boot.write_text("right")
+    assert await base.text() == "right"
+    assert not console.notices

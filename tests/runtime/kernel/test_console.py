@@ -43,3 +43,16 @@ def test_a_terminal_that_takes_nothing_stops_nobody() -> None:
     drain.join(20)
     os.close(read_end)
     assert not drain.is_alive()
+
+
+def test_a_notice_goes_when_what_it_tells_of_is_over() -> None:
+    stream = io.StringIO()
+    console = Console(stream, has_view=True)
+    console.say("[base] line 3 is wrong")
+    console.say("[policy] move('[base]') waits: axon approve DIR bcdfghj [--deny]")
+    console.settled("[base]")
+    assert list(console.notices) == ["[policy] move('[base]') waits: axon approve DIR bcdfghj [--deny]"]
+    console.settled("axon approve DIR bcdfghj [--deny]")
+    assert not console.notices
+    console.close()
+    assert len(stream.getvalue().splitlines()) == 2, "what was said stays written"

@@ -9,7 +9,7 @@ import pytest
 
 from capsule.errors import AxonError
 from runtime.abi.errors import ApprovalUnknown, PolicyDenied, StorageFailed, ToolUnavailable
-from runtime.kernel.tools.approvals import MAX_PENDING, Asked
+from runtime.kernel.tools.approvals import MAX_PENDING, Asked, waiting
 
 from .conftest import World
 
@@ -137,7 +137,8 @@ async def test_every_change_is_announced_and_the_console_says_how_to_answer(worl
     await answer(world, question, approve=True)
     await call
     assert [(one.state, one.by) for one in world.announced] == [("asked", ""), ("approved", "ann")]
-    assert any(f"axon approve DIR {question.id}" in line for line in world.said)
+    assert any(line.endswith(waiting(question)) for line in world.said), "so that the line can be taken away again"
+    assert question.id in waiting(question)
 
 
 async def test_an_approval_that_cannot_be_recorded_approves_nothing(

@@ -100,7 +100,7 @@ def test_a_block_sees_signature_doc_and_what_is_missing(agent: Agent) -> None:
     code = (
         "import arm, inspect\n"
         "try:\n    import leg\nexcept ImportError as error:\n    print(error)\n"
-        "[str(inspect.signature(arm.move)).replace(chr(39), ''), arm.move.__doc__, hasattr(arm, 'off')]"
+        "[str(inspect.signature(arm.move)).replace(chr(39), ''), arm.move.__doc__, 'off' in arm.__all__]"
     )
     result = run(agent, code)
     assert result["value"] == ["(x: float, *, fast: bool = False) -> list", "Move it.", False]
