@@ -19,13 +19,13 @@ from crash.recording import Record, Recording, lay_out
 from crash.scale import scaled
 
 MEMORY = Path("/dev/shm")
-STATES_A_RECORDING = 400
+STATES_A_RECORDING = 250
 """About so many are taken from one recording, spread over all of it: many short stories rather than one long one."""
-STATES_AN_OPERATION = 12
+STATES_AN_OPERATION = 20
 LEAST = 40
 CAUGHT = 3
-CONTROL_STATES = 6000
-STATES_OF_A_CONTROL = 60
+CONTROL_STATES = 20_000
+STATES_OF_A_CONTROL = 150
 """A control has failed as it must when so many states have; without that it ends after so many."""
 THOROUGH = 0.03
 """The share of states that ``axon log verify`` reads as well."""

@@ -12,6 +12,7 @@ from crash.scenarios.again import dry_run, emptied, recorded_boot
 from crash.scenarios.entries import entries
 from crash.scenarios.months import months
 from runtime.log.reader import LogReader
+from runtime.log.recovery import VANISHED
 
 PAGE_BYTES = 4096
 TRIES = 50
@@ -26,7 +27,9 @@ def salvage(root: Path, rng: random.Random) -> Recording:
         files[path] = _damaged(files[path], rng)
         state = _state(files, recording)
         if dry_run(root, state).set_aside:
-            aside = {f"log.db.damaged-1{rest}": files[path + rest] for rest in ("", "-wal") if files.get(path + rest)}
+            aside = {"log.db.damaged-1": files[path] or VANISHED}
+            if files.get(f"{path}-wal"):
+                aside["log.db.damaged-1-wal"] = files[f"{path}-wal"]
             return recorded_boot(root, state, recording, rng, damage=Damage(aside=aside, retired=retired))
     raise AssertionError("no damage was found")
 

@@ -180,7 +180,7 @@ def carried(connection: apsw.Connection) -> list[tuple[int, bytes]]:
     rows: Any = connection.execute("SELECT seq, body, sum FROM carried ORDER BY seq")
     found = []
     for seq, body, total in rows:
-        if zlib.crc32(body) != total:
+        if not isinstance(body, bytes) or zlib.crc32(body) != total:
             raise LogDamaged(f"the unfinished block {seq} isn't what was written", seq=seq)
         found.append((seq, body))
     return found

@@ -26,6 +26,7 @@ def inspect(connection: apsw.Connection, *, window: int) -> None:
     checked, suspect = connection.execute("SELECT checked, suspect FROM meta").get
     noted = catalog.read(connection)
     noted.check()
+    catalog.carried(connection)
     floor = noted.floor.seq
     last = connection.execute("SELECT ifnull(max(seq), 0) FROM entry").get
     size = connection.execute("PRAGMA page_count").get * connection.execute("PRAGMA page_size").get

@@ -15,7 +15,7 @@ from runtime.abi.errors import LogDamaged, SessionLocked, StorageFailed
 from runtime.abi.link import Row
 from runtime.abi.payloads import ActionError, ActionResult, SystemMessage
 from runtime.durable.database import copy_back, is_damage, open_writer
-from runtime.durable.files import make_folder, write_durable
+from runtime.durable.files import make_folder, remove_leftovers, write_durable
 from runtime.durable.gates import check_file_system, check_sqlite
 from runtime.durable.locks import FileLock
 from runtime.durable.space import Reserve, is_full
@@ -104,6 +104,7 @@ def _open(folder: Path, context: EntryContext, settings: LogSettings, *, lock: F
 
 def _open_sound(path: Path, context: EntryContext, settings: LogSettings) -> tuple[apsw.Connection, Told | None]:
     """A connection on a log that holds, and what was wrong with it."""
+    remove_leftovers(path.parent)
     salvage.finish_swap(path)
     left = wal.scan(path)
     try:
@@ -220,7 +221,9 @@ def _begin_boot(
     clean_before = before is None or bool(before[0])
     admission = Admission(context, last_seq=last[0], last_chain=last[1])
     batch = Batch()
-    closed = _close_actions(connection, admission, batch, after=before[1] if before else 0)
+    # A damaged log's account of its boots may be damaged as well.
+    began_after = before[1] if before and not (told and told.set_aside) else 0
+    closed = _close_actions(connection, admission, batch, after=began_after)
     recovery = Recovery(
         clean_before=clean_before,
         first_boot=before is None and told is None,

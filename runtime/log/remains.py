@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -52,14 +53,13 @@ def gather(path: Path, *, context: EntryContext) -> Remains:
     )
 
 
-def newest_rows(session: Path, segments: list[Sealed]) -> list[Raw]:
-    """The entries of the newest segment: marks and unfinished blocks are learnt from them."""
-    if not segments:
-        return []
-    path = session / FOLDER / segments[-1].name
-    footer = segment.read_footer(path)
-    seqs = range(footer.first, footer.last + 1, footer.block_entries)
-    return [row for seq in seqs for row in segment.read_block(path, footer, seq).raws()]
+def rows_of(session: Path, segments: list[Sealed]) -> Iterator[Raw]:
+    """The entries of some segments: marks and unfinished blocks are learnt from them."""
+    for sealed in segments:
+        path = session / FOLDER / sealed.name
+        footer = segment.read_footer(path)
+        for seq in range(footer.first, footer.last + 1, footer.block_entries):
+            yield from segment.read_block(path, footer, seq).raws()
 
 
 def _old_notes(path: Path) -> Catalog:

@@ -29,6 +29,8 @@ from runtime.log.settings import Mark
 from runtime.log.storage import insertion
 
 ROWS_AT_ONCE = 500
+RECENT_SEGMENTS = 8
+"""Where the note of unfinished blocks can't be read, they are looked for in so many: none runs for that long."""
 
 Marks: TypeAlias = dict[tuple[str, str, str], tuple[Mark, int]]
 """By channel, source and epoch: the mark, and the entry it came with."""
@@ -96,9 +98,10 @@ def _copy_entries(path: Path, new: apsw.Connection, context: EntryContext) -> in
     left = remains.gather(path, context=context)
     marks = _old_marks(path, upto=left.end.seq)
     actions = _old_carried(path)
-    for row in remains.newest_rows(path.parent, left.segments):
-        _mark(marks, row)
+    for row in remains.rows_of(path.parent, left.segments[-RECENT_SEGMENTS:]):
         _follow_action(actions, row)
+    for row in remains.rows_of(path.parent, left.segments[-1:]):
+        _mark(marks, row)
     kept, floor = left.end.seq, left.end
     for candidate in left.floors:
         kept = _copy_live(path, new, candidate, marks)

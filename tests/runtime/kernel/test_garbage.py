@@ -78,6 +78,9 @@ class EmptyLog:
         assert after == 0
         return []
 
+    def hand_over(self) -> None:
+        """Nothing was admitted."""
+
 
 def brain(events: Any) -> BrainLink:
     return BrainLink(log=EmptyLog(), verbs={}, welcome=lambda: Hello(protocol="welcome"), events=events)  # type: ignore[arg-type, return-value]  # stand-ins
