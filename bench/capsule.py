@@ -43,6 +43,7 @@ def figures() -> Iterator[Figure]:
     yield at_most("run_p50_beyond_sync", median(beyond), 1.0, "ms", COMMIT, sync)
     yield at_most("eight_blocks_of_100_ms", found["together"], 150, "ms", "100 ms of sleep", 100)
     yield at_most("new_incarnation_ready", found["incarnation"], 100, "ms", COMMIT, sync)
+    yield at_most("new_incarnation_from_nothing", found["cold"], None, "ms", "deaths at once, no spare yet", None)
     yield at_most("tool_call_p50", found["tool"], 0.6, "ms", "inside a block", None)
     yield at_most("interrupt_to_result", found["interrupt"], 50, "ms", "a block that loops", None)
 
@@ -56,12 +57,13 @@ def one_round() -> dict[str, float]:
         before = commit_ms(str(folder / "before.db"))
         interrupts = measure(folder)
         sync = (before + commit_ms(str(folder / "after.db"))) / 2
-        took = {name: outputs(folder, name)[-1] for name in ("lone", "together", "incarnation", "tool")}
+        took = {name: outputs(folder, name)[-1] for name in ("lone", "together", "incarnation", "cold", "tool")}
     return {
         "sync": sync,
         "run": median(took["lone"]),
         "together": median(took["together"]) - sync,
         "incarnation": median(took["incarnation"]),
+        "cold": median(took["cold"]),
         "tool": median(took["tool"]),
         "interrupt": median(interrupts),
     }

@@ -25,6 +25,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A clean end is an end: not started again."""
     served: Callable[[], bool] | None = None
     """Whether the life that has just ended did its work: then the next one begins at once, without a word."""
+    after_s: float = 0.0
+    """How long the first life waits, and one in the place of a process that another row took over."""
 
 
 class Child:
@@ -52,8 +54,17 @@ class Supervisor:
 
     def add(self, row: Row) -> None:
         """Take a row into the table and start it."""
-        self.children[row.name] = Child(row)
-        self._start(self.children[row.name])
+        child = self.children[row.name] = Child(row)
+        if row.after_s:
+            self._start_later(child, row.after_s)
+        else:
+            self._start(child)
+
+    def vacate(self, name: str) -> None:
+        """Another row took this one's process over: start one in its place."""
+        child = self.children[name]
+        child.process = None
+        self._start_later(child, child.row.after_s)
 
     def kill(self, name: str, reason: str) -> None:
         """End a child that misbehaves; it starts again by the usual rule."""
@@ -133,5 +144,8 @@ class Supervisor:
         if mono_us() - child.started_us > STEADY_S * 1e6:
             child.wait_s = BACK_OFF_S[0]
         child.restarts += 1
-        child.timer = asyncio.get_running_loop().call_later(child.wait_s, self._start, child)
+        self._start_later(child, child.wait_s)
         child.wait_s = min(child.wait_s * 2, BACK_OFF_S[1])
+
+    def _start_later(self, child: Child, after_s: float) -> None:
+        child.timer = asyncio.get_running_loop().call_later(after_s, self._start, child)

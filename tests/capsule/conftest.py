@@ -25,7 +25,7 @@ class Bench:
     """Executes blocks in one capsule; ``told`` and ``said`` are what the kernel would hear."""
 
     def __init__(self, *, binds: Sequence[Bind] = (), **shape: Any) -> None:
-        self.told: list[tuple[str, msgspec.Struct]] = []
+        self.told: list[tuple[str, Any]] = []
         self.said: list[str] = []
         self.tool: Callable[[ToolCall], Awaitable[Any]] = self._no_tool
         self.supervisor = Supervisor(tell=self._tell, say=self.said.append)
@@ -46,8 +46,8 @@ class Bench:
 
     @property
     def incarnations(self) -> int:
-        """How many processes were started."""
-        return sum(type_ == "kernel:process:started" for type_, _ in self.told)
+        """How many served, one after another."""
+        return sum(type_ == "kernel:process:started" and data.name == "capsule" for type_, data in self.told)
 
     def scope(self, scope: AxonScope) -> None:
         """What blocks can import."""
@@ -78,8 +78,9 @@ class Bench:
         results[id_] = result
 
     async def close(self) -> None:
-        """End its process."""
-        await self.supervisor.end("capsule", grace_s=0.1)
+        """End its processes."""
+        for name in ("capsule", "capsule.spare"):
+            await self.supervisor.end(name, grace_s=0.1)
 
 
 @pytest.fixture(scope="session")

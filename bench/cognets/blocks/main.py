@@ -9,7 +9,8 @@ from runtime import kernel, loop, on
 COUNT = 300
 ROUNDS = 10
 SETTLING_S = 1.5
-"""What starts beside it has started by then."""
+"""What starts beside it has started by then, a spare incarnation too."""
+DEATHS = 5
 TOGETHER = ["import time; time.sleep(0.1)"] * 8
 TOOL = """
 import time, bench_tool
@@ -34,7 +35,8 @@ async def measure(wake) -> None:
         await report(
             lone=[await timed("1+1") for _ in range(COUNT)],
             together=[await timed(TOGETHER) for _ in range(ROUNDS)],
-            incarnation=[await after_death() for _ in range(ROUNDS)],
+            incarnation=[await after_death(rest_s=SETTLING_S) for _ in range(DEATHS)],
+            cold=[await after_death(rest_s=0.0) for _ in range(DEATHS)],
             tool=(await kernel.run(TOOL)).value,
         )
         await kernel.wake()
@@ -52,8 +54,12 @@ async def timed(code) -> float:
     return took
 
 
-async def after_death() -> float:
-    """Milliseconds from the end of an incarnation, as told, to the result of a block in the next one."""
+async def after_death(*, rest_s: float) -> float:
+    """Milliseconds from the end of an incarnation, as told, to the result of a block in the next one.
+
+    Without a rest there is no spare to take its place, and the next one starts from nothing.
+    """
+    await asyncio.sleep(rest_s)
     await kernel.run("import os; os._exit(1)")
     return await timed("1")
 

@@ -21,6 +21,9 @@ from runtime.kernel.process import Process
 from runtime.kernel.supervisor import Row, Supervisor
 
 NAME = "capsule"
+SPARE = "capsule.spare"
+SPARE_AFTER_S = 1.0
+"""How long after the first incarnation is ready, or after a spare was used, the next spare starts."""
 GRACE_S = 1.0
 """How long a block may take to end when it is told to; then the incarnation ends."""
 AGAIN_S = 0.02
@@ -72,6 +75,7 @@ class Capsule:
         self._tell = tell
         self._scope = AxonScope()
         self._incarnation: Incarnation | None = None
+        self._spare: Incarnation | None = None
         self._served = False
         self._ready = asyncio.Event()
         self._running: dict[str, _Running] = {}
@@ -91,8 +95,9 @@ class Capsule:
     def scope_changed(self, scope: AxonScope) -> None:
         """Which tool modules blocks can import from now on."""
         self._scope = scope
-        if self._incarnation:
-            self._incarnation.scope_changed(scope)
+        for incarnation in (self._incarnation, self._spare):
+            if incarnation:
+                incarnation.scope_changed(scope)
 
     # -- one run -----------------------------------------------------------------------------------
 
@@ -198,13 +203,27 @@ class Capsule:
     # -- lives -------------------------------------------------------------------------------------
 
     def _start(self, ended: Callable[[int], None], said: Callable[[str], None]) -> Process:
+        """The spare takes the place of one that has ended, ready or about to be; else a new one starts."""
         self._served = False
-        incarnation = Incarnation(self._shape, events=self, scope=self._scope)
-        self._incarnation = incarnation
+        spare, self._spare = self._spare, None
+        if spare and (process := spare.hand_over(lambda code: self._ended(spare, code, ended), said)):
+            self._supervisor.vacate(SPARE)
+            self._incarnation = spare
+            if spare.is_ready:
+                self.ready(spare)
+            return process
+        self._incarnation = incarnation = Incarnation(self._shape, events=self, scope=self._scope)
         try:
             return incarnation.start(lambda code: self._ended(incarnation, code, ended), said)
         except SandboxUnavailable as error:
             self._why_not = str(error)
+            raise OSError(str(error)) from error
+
+    def _start_spare(self, ended: Callable[[int], None], said: Callable[[str], None]) -> Process:
+        spare = self._spare = Incarnation(self._shape, events=self, scope=self._scope)
+        try:
+            return spare.start(ended, said)
+        except SandboxUnavailable as error:
             raise OSError(str(error)) from error
 
     def _end_incarnation(self, reason: str) -> None:
@@ -235,10 +254,13 @@ class Capsule:
         if incarnation is self._incarnation:
             self._served = True
             self._ready.set()
+            if SPARE not in self._supervisor.children:
+                self._supervisor.add(Row(name=SPARE, start=self._start_spare, after_s=SPARE_AFTER_S))
 
-    def refused(self, _: Incarnation, error: AxonError) -> None:
+    def refused(self, incarnation: Incarnation, error: AxonError) -> None:
         """A block spoke the protocol badly."""
-        self._ready.clear()
+        if incarnation is self._incarnation:
+            self._ready.clear()
         self._tell("kernel:link:refused", Refused(code=error.code, example=error.message[:500]))
 
     def heard(self, incarnation: Incarnation, message: FromGuest) -> None:

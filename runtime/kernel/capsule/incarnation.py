@@ -73,6 +73,8 @@ class Incarnation:
         self._link = CapsuleLink(self)
         self._launched: Launched | None = None
         self._process: Process | None = None
+        self._ended: Callable[[int], None] = lambda _code: None
+        self._said: Callable[[str], None] = lambda _line: None
         self.is_ready = False
         self.reason = ""
         """Why it is being ended, when somebody here did that."""
@@ -81,6 +83,7 @@ class Incarnation:
 
     def start(self, ended: Callable[[int], None], said: Callable[[str], None]) -> Process:
         """Start its process; returns at once. Raises ``SandboxUnavailable``."""
+        self._ended, self._said = ended, said
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
@@ -99,13 +102,22 @@ class Incarnation:
             self.is_ready = False
             self.is_known = self._link.finish(ours)
             launched.close()
-            ended(code)
+            self._ended(code)
 
-        process = Process(launched.popen, ended=closed, said=said, guest=lambda: launched.guest_pid)
+        process = Process(
+            launched.popen, ended=closed, said=lambda line: self._said(line), guest=lambda: launched.guest_pid
+        )
         assert launched.popen.stdout
         process.listen(os.dup(launched.popen.stdout.fileno()), a_second=SAID_A_SECOND)
         self._process = process
         return process
+
+    def hand_over(self, ended: Callable[[int], None], said: Callable[[str], None]) -> Process | None:
+        """Its running process, which from now on tells these; None when it has none."""
+        if self._process is None or not self._process.alive or self.reason:
+            return None
+        self._ended, self._said = ended, said
+        return self._process
 
     @property
     def last_words(self) -> str:
