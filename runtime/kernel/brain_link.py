@@ -40,14 +40,15 @@ from runtime.abi.link import (
 )
 from runtime.abi.payloads import Settled
 from runtime.abi.telemetry import COGNET_MAY_EMIT, TelemetryEvent, check
-from runtime.kernel.brain_stream import BrainStream
+from runtime.kernel.brain_stream import BrainStream, Until
 from runtime.log.log import Log
 
 MAX_UNREAD_BYTES = 8 * 1024 * 1024
 MESSAGES_A_TURN = 128
 MAX_CALLS = 256
 QUICK_US = 2000
-"""While outputs are durable so soon, a lone one's row comes with its reply: one wake-up of the brain, not two."""
+"""While outputs are durable so soon, a lone one's row waits for its reply."""
+RESULT = "cognet:action:result"
 TICKS = "cognet:tick:"
 OUTPUT_TYPES = tuple(type_ for type_ in PAYLOAD_CLASSES if type_.startswith(OUTPUT_PREFIX))
 
@@ -195,7 +196,13 @@ class BrainLink(asyncio.Protocol):
     def stream(self, rows: list[Row]) -> None:
         """Entries were admitted."""
         if self._greeted and self._transport is not None:  # else the welcome will carry them
-            self._stream.add(rows, may_wait=self._quick and rows[-1].type.startswith(OUTPUT_PREFIX))
+            self._stream.add(rows, until=self._until(rows[-1].type))
+
+    def _until(self, type_: str) -> Until:
+        """A reply carries a lone row of its call: one wake-up of the brain, not two."""
+        if type_ == RESULT:
+            return "soon"
+        return "reply" if self._quick and type_.startswith(OUTPUT_PREFIX) else "turn"
 
     def flush(self) -> None:
         """Stream what waits for its reply; called several times a second, since a disk may suddenly take long."""
@@ -248,7 +255,7 @@ class BrainLink(asyncio.Protocol):
             raise FrameInvalid(f"the brain speaks {hello.protocol!r}, not {LINK_PROTOCOL!r}")
         self._greeted = True
         self._write(self._welcome())
-        self._stream.add(self._log.recent(0), may_wait=True)
+        self._stream.add(self._log.recent(0), until="reply")
         self._stream.flush()
 
     def _narrate(self, event: TelemetryEvent) -> None:
@@ -291,7 +298,8 @@ class BrainLink(asyncio.Protocol):
     def _admit(self, call: Call, type_: str, data: Any) -> None:
         """Commit on the brain's behalf; the reply follows once it is durable, whoever still waits for it."""
         cursor = call.cursor if call.cursor is not None and 0 <= call.cursor <= self._log.last_seq else None
-        row = self._log.admit(type_, data, wake_id=call.wake_id, cursor=cursor, reserve=True)
+        last = not self._unserved
+        row = self._log.admit(type_, data, wake_id=call.wake_id, cursor=cursor, reserve=True, last=last)
         admitted_us = mono_us()
         self._log.when_durable(row.seq, lambda error: self._durable(call, row.seq, admitted_us, error))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -12,6 +13,9 @@ from runtime.abi.link import Entries, Row
 
 ROWS_A_FRAME = 32  # of at most 256 KB each: a frame has its limit
 _encoder = msgspec.msgpack.Encoder()
+
+Until: TypeAlias = Literal["turn", "soon", "reply"]
+"""How long a lone row waits to go with a reply: to the end of this turn of the loop, of the next, or for ever."""
 
 
 class BrainStream:
@@ -22,12 +26,15 @@ class BrainStream:
         self._rows: list[Row] = []
         self._flushing: asyncio.Handle | None = None
 
-    def add(self, rows: list[Row], *, may_wait: bool) -> None:
-        """Rows were admitted: they go out at the end of the turn; a lone one may wait for what is written next."""
-        waits = may_wait and not self._rows
+    def add(self, rows: list[Row], *, until: Until) -> None:
+        """Rows were admitted: they go out at the end of the turn; a lone one may wait for the reply to its call."""
+        if self._rows:
+            until = "turn"
         self._rows += rows
-        if not waits and self._flushing is None:
-            self._flushing = asyncio.get_running_loop().call_soon(self.flush)
+        if until == "reply" or self._flushing is not None:
+            return
+        call_soon = asyncio.get_running_loop().call_soon
+        self._flushing = call_soon(self.flush) if until == "turn" else call_soon(self._flush_next)
 
     def take_lone(self) -> list[Row]:
         """What a message that is written now can carry: a lone row; more of them are written before it."""
@@ -35,6 +42,9 @@ class BrainStream:
             self.flush()
         rows, self._rows = self._rows, []
         return rows
+
+    def _flush_next(self) -> None:
+        self._flushing = asyncio.get_running_loop().call_soon(self.flush)
 
     def flush(self) -> None:
         """Write all that waits."""

@@ -21,7 +21,7 @@ from runtime.log import catalog, pages, schema
 from runtime.log.archive import Archive
 from runtime.log.chain import GENESIS
 from runtime.log.narration import Narration
-from runtime.log.pending import Batch, Pending
+from runtime.log.pending import Batch, Haste, Pending
 from runtime.log.projection import Projection
 from runtime.log.readers import Readers
 from runtime.log.recovery import Opened, open_log
@@ -109,7 +109,7 @@ class Log:
         self._reserve_bytes = 0  # of entries since the disk is full
         self._waiting = Waiting()
         self._turn = Batch()  # admitted in this turn of the loop
-        self._urgent = False
+        self._hastes: set[Haste] = set()
         self._handing_over = False
         self._closing = False
         self._ended: asyncio.Event = asyncio.Event()
@@ -159,13 +159,17 @@ class Log:
         cursor: int | None = None,
         mark: Mark | None = None,
         urgent: bool = False,
+        patient: bool = False,
         reserve: bool = False,
+        last: bool = False,
     ) -> Row:
         """Take an entry: it has its ``seq`` and is seen at once, and becomes durable soon. Memory only.
 
         ``data`` is the type's struct, or plain values to be validated. ``mark`` becomes durable with the entry.
         ``urgent`` isn't held by ``commit_interval_ms``, and is taken on a full disk when outputs no longer are;
-        ``reserve`` may use the room kept for outputs, interrupts and stops, in memory and on a full disk. Raises
+        ``patient``, an urgent one waits two milliseconds for what may be admitted next;
+        ``reserve`` may use the room kept for outputs, interrupts and stops, in memory and on a full disk. ``last``:
+        nothing more comes in this turn of the loop, so the writer has it before anybody is told. Raises
         ``EntryTypeUnknown``, ``EntryInvalid``, ``EntryTooLarge``, ``LogBacklogFull``, ``KernelStopping``; then
         nothing was taken.
         """
@@ -182,8 +186,10 @@ class Log:
         row, link = self._admission.place(type_, body)
         self._projection.append(row)
         self._turn.add(row, link, mark)
-        self._urgent = self._urgent or urgent
-        if not self._handing_over:
+        self._hastes.add((Haste.PATIENT if patient else Haste.URGENT) if urgent else Haste.USUAL)
+        if last:
+            self.hand_over()
+        elif not self._handing_over:
             self._hand_over_soon()
         self.on_admitted([row])
         return row
@@ -191,9 +197,9 @@ class Log:
     def hand_over(self) -> None:
         """Give the writer what was admitted, before the turn of the loop ends: this was all of it."""
         batch, self._turn = self._turn, Batch()
-        urgent, self._urgent = self._urgent, False
+        hastes, self._hastes = self._hastes, set()
         if batch.columns:
-            self._pending.add(batch, urgent=urgent)
+            self._pending.add(batch, hastes)
 
     def transient(self, type_: str, data: object) -> Row:
         """The row of an entry that no log keeps: ``seq`` 0, validated and stamped like any other."""

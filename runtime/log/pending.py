@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
+from enum import Enum, auto
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from runtime.abi.link import Row
 from runtime.log.settings import Mark
+
+PATIENT_S = 0.002
+
+
+class Haste(Enum):
+    """How long an entry waits for others before it is written."""
+
+    USUAL = auto()
+    """As long as ``commit_interval_ms`` says."""
+    PATIENT = auto()
+    """Two milliseconds: nobody waits for it, and whoever caused it will soon admit something that can't wait."""
+    URGENT = auto()
+    """Not at all."""
 
 
 class Batch:
@@ -45,15 +60,15 @@ class Pending:
 
     def __init__(self, *, interval_s: float) -> None:
         self._interval_s = interval_s
-        self._arrivals: SimpleQueue[tuple[Batch, bool] | None] = SimpleQueue()  # with whether it is urgent; or a nudge
+        self._arrivals: SimpleQueue[tuple[Batch, Collection[Haste]] | None] = SimpleQueue()  # None is a nudge
         self._batch: Batch | None = None
         self._due = 0.0  # when the batch may be written, by the monotonic clock
         self.at_least_s = 0.0  # commits are held for so long, whatever the interval
         self.closed = False
 
-    def add(self, batch: Batch, *, urgent: bool) -> None:
-        """Queue entries; ``urgent`` ones, and all that wait with them, are written at once."""
-        self._arrivals.put((batch, urgent))
+    def add(self, batch: Batch, hastes: Collection[Haste]) -> None:
+        """Queue entries; the hastiest of them decides, and takes along all that wait already."""
+        self._arrivals.put((batch, hastes))
 
     def nudge(self) -> None:
         """Let a writer that waits look at what else there is to do."""
@@ -106,11 +121,11 @@ class Pending:
             nudged |= self._take_in(self._arrivals.get())
         return nudged
 
-    def _take_in(self, arrival: tuple[Batch, bool] | None) -> bool:
+    def _take_in(self, arrival: tuple[Batch, Collection[Haste]] | None) -> bool:
         if arrival is None:
             return True
-        batch, urgent = arrival
-        hold_s = 0.0 if urgent else max(self._interval_s, self.at_least_s)
+        batch, hastes = arrival
+        hold_s = min(map(self._hold_s, hastes))
         due = time.monotonic() + hold_s if hold_s else 0.0
         if self._batch is None:
             self._batch, self._due = batch, due
@@ -118,3 +133,8 @@ class Pending:
             self._batch.join(batch)
             self._due = min(self._due, due)
         return False
+
+    def _hold_s(self, haste: Haste) -> float:
+        if haste is Haste.URGENT:
+            return 0.0
+        return PATIENT_S if haste is Haste.PATIENT else max(self._interval_s, self.at_least_s)

@@ -49,6 +49,7 @@ class CapsuleLink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say hello."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's transports don't inherit from asyncio's
+        self._transport.set_write_buffer_limits(0)  # so that uvloop writes at once, not at the end of the turn
         self._transport.write(frame(self._encoder.encode(Hello(protocol=CAPSULE_PROTOCOL, pid=os.getpid()))))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's own signature)

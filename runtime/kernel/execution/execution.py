@@ -155,9 +155,10 @@ class Execution:
     async def _write_ahead(self, run: Run) -> bool:
         """Commit the actions of the blocks that begin now, together; whether they are durable."""
         seq = 0
-        for block in run.open:
+        blocks = run.open
+        for block in blocks:
             try:
-                seq = self._record(run, block)
+                seq = self._record(run, block, last=block is blocks[-1])
             except AxonError as error:
                 self._settle(run, block, refused(error))
         try:
@@ -167,11 +168,17 @@ class Execution:
             self._settle_rest(run, failed("exception", f"not executed: {error}"))
         return bool(run.open)
 
-    def _record(self, run: Run, block: BlockRun) -> int:
+    def _record(self, run: Run, block: BlockRun, *, last: bool) -> int:
         """Admit its action; the entry's ``seq``."""
         action = PythonAction(action=block.id, code=block.code)
         row = self._log.admit(
-            "cognet:action:python", action, wake_id=run.wake_id, cursor=run.cursor, urgent=True, reserve=True
+            "cognet:action:python",
+            action,
+            wake_id=run.wake_id,
+            cursor=run.cursor,
+            urgent=True,
+            reserve=True,
+            last=last,
         )
         block.is_recorded = True
         return row.seq
@@ -220,7 +227,15 @@ class Execution:
     def _commit(self, run: Run, block: BlockRun) -> None:
         assert block.result is not None
         data = payload(block.id, block.result)
-        self._log.admit("cognet:action:result", data, wake_id=run.wake_id, cursor=run.cursor, urgent=True, reserve=True)
+        self._log.admit(
+            "cognet:action:result",
+            data,
+            wake_id=run.wake_id,
+            cursor=run.cursor,
+            urgent=True,
+            patient=True,  # the brain has it already; its next action is synced in any case
+            reserve=True,
+        )
 
     def _tell_end(self, run: Run, block: BlockRun) -> None:
         assert block.result is not None

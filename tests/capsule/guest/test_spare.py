@@ -1,10 +1,9 @@
 """A spare incarnation stands by: it takes the place of one that ends, with what is importable now."""
 
 import asyncio
-from collections.abc import Callable
+import os
+import signal
 from typing import Any
-
-import pytest
 
 from capsule.scope import AxonScope, Member, Module
 
@@ -14,7 +13,7 @@ LIMIT_S = 40.0
 async def spare_of(capsule: Any) -> int:
     """The pid of the spare, once it takes blocks."""
     async with asyncio.timeout(LIMIT_S):
-        while not (capsule.capsule._spare and capsule.capsule._spare.is_ready):
+        while not (capsule.capsule._spare and capsule.capsule._spare.is_ready):  # noqa: ASYNC110 - nobody is told
             await asyncio.sleep(0.01)
     return int(capsule.supervisor.pids()["capsule.spare"][0])
 
@@ -49,19 +48,8 @@ async def test_a_spare_knows_what_can_be_imported(capsule: Any) -> None:
     assert (await capsule.one("import arm; arm.move()")).value == "done"
 
 
-async def test_a_spare_that_ends_costs_the_serving_one_nothing(
-    capsule: Any, kill: Callable[[int], None]
-) -> None:
+async def test_a_spare_that_ends_costs_the_serving_one_nothing(capsule: Any) -> None:
     await capsule.one("x = 1")
-    kill(await spare_of(capsule))
+    os.kill(await spare_of(capsule), signal.SIGKILL)
     assert (await capsule.one("x")).value == 1
     assert await spare_of(capsule)
-
-
-@pytest.fixture
-def kill() -> Callable[[int], None]:
-    """SIGKILL, as by the system when memory runs out."""
-    import os
-    import signal
-
-    return lambda pid: os.kill(pid, signal.SIGKILL)
