@@ -16,7 +16,7 @@ from bench.agents import ROOT, agent, outputs, run
 from bench.figure import Figure, at_most, median
 
 COUNT = 500
-ROUNDS = 3
+ROUNDS = 5
 ALLOWANCE_MS = 0.3
 BODY = b"x" * 400
 
